@@ -69,7 +69,7 @@ def read_workflow(document: RawMapping, name: str, options: ReadOptions) -> RunG
         else:
             is_template = workflow.text("kind").endswith("WorkflowTemplate")
             tree = plain_workflow_tree(spec, metadata, library, options, is_template=is_template)
-        limits = _semaphores(options)
+        limits = _semaphores(options, tree.namespace)
         noticed = (*notices, *tree.notices)
         return expand(replace(tree, semaphores=limits, notices=noticed), options)
 
@@ -88,11 +88,11 @@ def read_workflow(document: RawMapping, name: str, options: ReadOptions) -> RunG
         return read(None)
 
 
-def _semaphores(options: ReadOptions) -> dict[str, int]:
+def _semaphores(options: ReadOptions, namespace: str) -> dict[str, int]:
     """Return the limits of semaphores in ConfigMaps beside the run."""
     limits: dict[str, int] = {}
     for each in options.templates.objects:
-        limits |= semaphore_limits(each.raw)
+        limits |= semaphore_limits(each.raw, namespace)
     return limits
 
 

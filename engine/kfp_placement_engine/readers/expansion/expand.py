@@ -79,7 +79,10 @@ class _Expander:
         tree = self._tree
         missing = {name: Missing(name) for name in tree.missing_arguments}
         inputs = missing | _known_values(tree.root.defaults) | _known_values(tree.arguments)
-        self._dag(tree.root, Position(), inputs, {})
+        locks = self._limits.locks_of(tree.locks, Scope(), (), "")
+        locks += self._limits.locks_of(tree.root.locks, Scope(inputs), locks, "")
+        self._dag(tree.root, Position(locks=locks), inputs, {})
+        self._limits.close(0, -1, tree.root, locks)
         self._widths.check_used()
         self._decider.check_used()
         self._limits.check_used()
@@ -171,7 +174,7 @@ class _Expander:
         name = position.prefix + name
         first, locks = self._limits.step_count, Names()
         if body.locks:
-            locks = self._limits.locks_of(body, Scope(inputs), position.locks, task_of(name))
+            locks = self._limits.locks_of(body.locks, Scope(inputs), position.locks, task_of(name))
         result: TaskResult
         if isinstance(body, Dag):
             inside = position._replace(prefix=f"{name}.", locks=position.locks + locks)

@@ -1,6 +1,6 @@
 """Limits of a run, collected while its tasks are expanded: who holds which place."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from kfp_placement_engine.exceptions import RequestError
@@ -67,16 +67,16 @@ class RunLimits:
         self._children.append(_Open(name, dag.parallelism, True, []))
         return len(self._children) - 1
 
-    def locks_of(self, body: Dag | Leaf, scope: Scope, around: Names, task: str) -> Names:
-        """Return the names of the locks that a body takes, whose limits are known.
+    def locks_of(self, locks: Iterable[Lock], scope: Scope, around: Names, task: str) -> Names:
+        """Return the names of locks that are taken together, whose limits are known.
 
         Args:
-            body: body of the task that is expanded.
-            scope: the body's inputs.
+            locks: locks of the task that is expanded.
+            scope: the inputs of its body.
             around: locks that are held around it.
-            task: name of the task, for messages.
+            task: name of the task, for messages; "" = the run.
         """
-        names = (self._lock(lock, scope, around, task) for lock in body.locks)
+        names = (self._lock(lock, scope, around, task) for lock in locks)
         return tuple(filter(None, names))
 
     def close(self, first: int, child_of: int, body: Dag | Leaf, locks: Names) -> None:
@@ -128,11 +128,11 @@ class RunLimits:
         self._has_unknown_names |= not key
         return key
 
-    def _most(self, lock: Lock, key: str) -> int:
-        """Return the places of a lock; 0 = nobody knows them."""
+    def _most(self, lock: Lock, key: str) -> int | None:
+        """Return the places of a lock; None = they are not known."""
         if lock.kind == "mutex":
             return 1
-        return self._given.value(key, key, "") or self._tree.semaphores.get(key, 0)
+        return self._given.value(key, key, "") or self._tree.semaphores.get(key)
 
     def _lock(self, lock: Lock, scope: Scope, around: Names, task: str) -> str:
         """Return the name of a lock, or "" if it cannot be used, which a notice says."""
@@ -143,18 +143,31 @@ class RunLimits:
             return ""
         name = f"{lock.kind} {key:.120}"
         most = self._most(lock, key)
-        if not most:
-            where = "ConfigMap" if "/" in key else "database"
-            problem = f"the limit of {name} is in a {where} that the plan does not know"
-            remedy = f"give it (--semaphore {key:.120}=N, semaphores in Python)"
-            self._notices.add("lock", f"{problem}; {remedy}", task)
-            return ""
-        if around.count(name) >= most:
-            problem = f"it waits for {name}, which what calls it has: Argo never starts it"
-            self._notices.add("lock", f"{problem}; the plan is made as if it did", task)
+        problem, code = self._problem(name, key, most, around)
+        if most is None or problem:
+            self._notices.add(code, problem, task)
             return ""
         if name not in self._locks:
             self._locks[name] = _Open(name, most, False, [])
             shared = f"takes {name}, which other runs of the namespace may hold, too"
+            shared = shared if task else f"the run {shared}"
             self._notices.add("shared-lock", f"{shared}; their steps are not in the plan", task)
         return name
+
+    def _problem(self, name: str, key: str, most: int | None, around: Names) -> tuple[str, str]:
+        """Return why a lock cannot be used or is never free, and the code for it; "" = it is."""
+        remedy = f"give it (--semaphore {key:.120}=N, semaphores in Python)"
+        code = "lock-never-free"
+        if most is None:
+            config_map = key.rpartition("/")[0]
+            if config_map in {each.rpartition("/")[0] for each in self._tree.semaphores}:
+                return f"the ConfigMap of {name} has no such key: no step gets it; {remedy}", code
+            where = "ConfigMap" if config_map else "database"
+            problem = f"the limit of {name} is in a {where} that the plan does not know; {remedy}"
+            return problem, "lock"
+        if most < 1:
+            return f"the limit of {name} is {most}: no step gets it; {remedy}", code
+        if around.count(name) < most:
+            return "", code
+        problem = f"it never starts: it waits for {name}, which what calls it keeps meanwhile"
+        return f"{problem}; take the lock in one of them only", code

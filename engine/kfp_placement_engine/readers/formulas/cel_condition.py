@@ -9,7 +9,7 @@ from kfp_placement_engine.readers.formulas.evaluation import Lookup
 from kfp_placement_engine.readers.formulas.languages import CEL
 from kfp_placement_engine.readers.formulas.needs import Subjects, cases_of, subject_of
 from kfp_placement_engine.readers.formulas.parser import parsed, problem_of
-from kfp_placement_engine.readers.formulas.syntax import Node
+from kfp_placement_engine.readers.formulas.syntax import MAX_CHARACTERS, Node, Operation, Variable
 from kfp_placement_engine.readers.tree.choices import Cases
 from kfp_placement_engine.readers.tree.expressions import Expression, Scope
 from kfp_placement_engine.readers.tree.values import UNKNOWN, KnownValue
@@ -37,11 +37,20 @@ class CelCondition:
 
     def problem(self, _scope: Scope) -> str:
         """Return why KFP's driver cannot evaluate it."""
-        return problem_of(self.text, self._node, "KFP's driver can evaluate")
+        return problem_of(self.text, self._read, "KFP's driver can evaluate")
+
+    @property
+    def is_refused(self) -> bool:
+        """True if KFP's driver stops the run at it."""
+        return self._read is None and len(self.text) <= MAX_CHARACTERS
 
     @cached_property
-    def _node(self) -> Node | None:
+    def _read(self) -> Node | None:
         return parsed(self.text, CEL)
+
+    @cached_property
+    def _node(self) -> Node:
+        return self._read or _unread(self.text)
 
     def _lookup(self, scope: Scope) -> Lookup:
         def lookup(path: str) -> Any:
@@ -57,4 +66,16 @@ class CelCondition:
 
     def _subject(self, path: str) -> str:
         source = self.inputs.get(path.removeprefix(_INPUTS))
-        return "" if source is None else subject_of(source)
+        if source is None:
+            return "" if path.startswith(_INPUTS) else path
+        return subject_of(source)
+
+
+def _unread(text: str) -> Node:
+    """Return what an unreadable condition of If, Elif or Else says of the others: they differ."""
+    parts: list[Node] = []
+    for part in text.split(" && "):
+        is_opposite = part.startswith("!(")
+        whole = Variable(part[2:-1] if is_opposite else part)
+        parts.append(Operation("!", (whole,)) if is_opposite else whole)
+    return Operation("&&", tuple(parts))

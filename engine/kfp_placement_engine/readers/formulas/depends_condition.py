@@ -53,6 +53,7 @@ class DependsCondition:
     node: Node
     ends: Mapping[str, tuple[str, frozenset[str]]]
     of_item: bool = False
+    is_refused: bool = False
 
     def cases(self, scope: Scope) -> Cases:
         """Return which of these ends it needs to hold, and which not to."""

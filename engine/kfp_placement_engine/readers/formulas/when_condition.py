@@ -49,6 +49,7 @@ class WhenCondition:
 
     text: str
     expression: Expression
+    is_refused: bool = False
 
     @cached_property
     def of_item(self) -> bool:

@@ -139,8 +139,11 @@ class BranchDecider:
 
     def _name_problem(self, name: str, condition: Condition, scope: Scope) -> None:
         if problem := condition.problem(scope):
-            message = f"its condition {condition.text!r:.80} {problem}; it is planned as if it ran"
-            self._notices.add("unread-condition", message, task_of(name))
+            code, end = "unread-condition", "it is planned as if it ran"
+            if condition.is_refused:
+                code, end = "refused-condition", "the run fails there"
+            message = f"its condition {condition.text!r:.80} {problem}; {end}"
+            self._notices.add(code, message, task_of(name))
 
     def _given(
         self,

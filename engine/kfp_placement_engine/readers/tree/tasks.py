@@ -82,6 +82,10 @@ class Condition(Protocol):
     def of_item(self) -> bool:
         """True if the condition depends on the item of the loop that the task itself is."""
 
+    @property
+    def is_refused(self) -> bool:
+        """True if the run surely fails at it, where it is asked."""
+
     def cases(self, scope: Scope) -> Cases:
         """Return what it needs in the DAG around the task to hold, and not to hold."""
 
@@ -194,6 +198,7 @@ class TaskTree:
         missing_arguments: names of parameters without a value.
         drivers: driver pods that KFP runs.
         parallelism: largest number of pods at once; 0 = no limit.
+        locks: locks that the run has from its begin to its end.
         semaphores: limits of semaphores in ConfigMaps that are known, by `ConfigMap/key`.
         run_claims: volume claims made for the run before its first step.
         notices: notices of the reader.
@@ -208,6 +213,7 @@ class TaskTree:
     missing_arguments: Names
     drivers: Drivers = Drivers.NONE
     parallelism: int = 0
+    locks: tuple[Lock, ...] = ()
     semaphores: Mapping[str, int] = field(default_factory=dict)
     run_claims: tuple[RunClaim, ...] = ()
     notices: tuple[Notice, ...] = ()

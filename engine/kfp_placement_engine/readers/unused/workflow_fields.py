@@ -14,8 +14,6 @@ from kfp_placement_engine.readers.unused.pod_fields import (
     VOLUME,
 )
 
-_SYNCHRONIZATION = Effect("the run waits for a lock that other runs may have")
-
 _RETRY = FieldList(modelled="affinity expression limit retryPolicy", irrelevant="backoff")
 
 _CALL = (
@@ -63,8 +61,8 @@ TEMPLATE = FieldList(
 WORKFLOW_SPEC = FieldList(
     # Readers look at those of the templates that they read.
     modelled="activeDeadlineSeconds arguments entrypoint hooks nodeSelector onExit"
-    " parallelism podMetadata podResources resourceClaims templates tolerations"
-    " volumeClaimTemplates workflowTemplateRef",
+    " parallelism podMetadata podResources resourceClaims synchronization templates"
+    " tolerations volumeClaimTemplates workflowTemplateRef",
     irrelevant="archiveLogs artifactGC artifactRepositoryRef automountServiceAccountToken dnsConfig"
     " dnsPolicy executor executorPlugins hostAliases imagePullSecrets metrics podDisruptionBudget"
     " podGC priority securityContext serviceAccountName ttlStrategy volumeClaimGC workflowMetadata",
@@ -74,7 +72,6 @@ WORKFLOW_SPEC = FieldList(
         "schedulerName": SCHEDULER_NAME,
         "shutdown": Effect("Argo ends the run at once"),
         "suspend": Effect("Argo starts nothing until somebody resumes the run"),
-        "synchronization": _SYNCHRONIZATION,
     },
     types={
         "affinity": AFFINITY,

@@ -8,6 +8,10 @@ import pytest
 from kfp_placement_engine import ReadOptions, RunGraph, read_run_file
 from kfp_placement_engine.exceptions import InputError, RequestError
 from kfp_placement_engine.model.run_graph import StepKind
+from kfp_placement_engine.planning.given_values import with_refusals
+from kfp_placement_engine.readers.text.fields import Fields as PlainFields
+from kfp_placement_engine.readers.text.place import UNNAMED
+from kfp_placement_engine.readers.tree.options import ArgoObjects
 from tests.controlplane.argo.small_workflows import arguments, task
 from tests.engine.readers.argo.test_plain_workflows import dag, read
 from tests.support.builders import cluster_of, plan_of
@@ -191,8 +195,33 @@ def test_a_lock_inside_of_itself_is_said():
         "synchronization": {"mutexes": [{"name": "m"}]},
     }
     graph = read([dag(task("a", "inner")), inner, locked("locked", mutexes=[{"name": "m"}])])
-    assert notice_codes(graph) == ["shared-lock", "lock"]
-    assert "Argo never starts it" in graph.notices[1].message
+    assert notice_codes(graph) == ["shared-lock", "lock-never-free"]
+    assert graph.notices[1].message.startswith("it never starts: it waits for mutex m")
+
+
+@pytest.mark.parametrize("place", ["entrypoint", "Workflow"])
+@pytest.mark.parametrize(("places", "is_stuck"), [(1, True), (2, False)])
+def test_what_a_run_keeps_until_its_end_its_steps_never_get(place, places, is_stuck):
+    lock = {"semaphores": [SEMAPHORE]}
+    main = {"synchronization": lock} if place == "entrypoint" else {}
+    whole = {"synchronization": lock} if place == "Workflow" else {}
+    limits = {"limits/gpu": places}
+    graph = read(
+        [dag(task("a", "locked"), task("w"), **main), locked("locked", **lock), WORK],
+        options={"semaphores": limits},
+        **whole,
+    )
+    assert notice_codes(graph) == ["shared-lock", "lock-never-free"][: 1 + is_stuck]
+    refused = [step.name for step in with_refusals(graph).steps if step.refusal]
+    assert refused == (["a"] if is_stuck else [])
+
+
+def test_an_exit_handler_gets_what_the_entrypoint_has_kept():
+    lock = {"mutexes": [{"name": "m"}]}
+    templates = [dag(task("w"), synchronization=lock), locked("end", **lock), WORK]
+    assert notice_codes(read(templates, onExit="end")) == ["shared-lock"]
+    stuck = read([dag(task("w")), locked("end", **lock), WORK], onExit="end", synchronization=lock)
+    assert "lock-never-free" in notice_codes(stuck)
 
 
 SEMAPHORE = {"configMapKeyRef": {"name": "limits", "key": "gpu"}}
@@ -205,6 +234,49 @@ def test_the_limit_of_a_semaphore_is_given_or_named(golden):
     golden(str(graph.notices[0]))
     graph = read(templates, options={"semaphores": {"limits/gpu": 2}})
     assert (minutes(graph), notice_codes(graph)) == (3, ["shared-lock"])
+
+
+def beside(namespace: str, data: Fields) -> Fields:
+    metadata = {"name": "limits", "namespace": namespace}
+    config_map = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": metadata, "data": data}
+    return {"templates": ArgoObjects((PlainFields(config_map, UNNAMED),))}
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        ({"gpu": "0"}, "the limit of semaphore limits/gpu is 0"),
+        ({"gpu": "-1"}, "the limit of semaphore limits/gpu is -1"),
+        ({"other": "2"}, "the ConfigMap of semaphore limits/gpu has no such key"),
+    ],
+)
+def test_a_semaphore_without_places_is_refused(data, problem):
+    templates = [dag(task("w", withItems=SIX)), locked(semaphores=[SEMAPHORE])]
+    graph = read(templates, metadata={"name": "r", "namespace": "n"}, options=beside("n", data))
+    (notice,) = graph.notices
+    assert (notice.code, notice.is_refusal) == ("lock-never-free", True)
+    assert notice.message.startswith(problem)
+
+
+@pytest.mark.parametrize(
+    ("namespace", "beside_namespace", "is_unknown"),
+    [
+        ("", "n", False),
+        ("n", "n", False),
+        ("", "other", True),
+        ("other", "n", True),
+        ("other", "other", False),
+    ],
+)
+def test_a_semaphore_of_another_namespace_has_another_limit(
+    namespace, beside_namespace, is_unknown
+):
+    semaphore = {**SEMAPHORE, "namespace": namespace}
+    templates = [dag(task("w", withItems=SIX)), locked(semaphores=[semaphore])]
+    options = beside(beside_namespace, {"gpu": "2"})
+    graph = read(templates, metadata={"name": "r", "namespace": "n"}, options=options)
+    assert notice_codes(graph) == ["lock" if is_unknown else "shared-lock"]
+    assert minutes(graph) == (1 if is_unknown else 3)
 
 
 @pytest.mark.parametrize(
@@ -270,7 +342,8 @@ def test_a_lock_of_the_whole_workflow_and_a_daemon_are_named():
     server = {**WORK, "name": "server", "daemon": True}
     lock = {"mutexes": [{"name": "m"}]}
     graph = read([dag(task("A", "server"), task("B")), server, WORK], synchronization=lock)
-    assert notice_codes(graph) == ["not-used", "not-used"]
+    assert notice_codes(graph) == ["not-used", "shared-lock"]
+    assert graph.notices[1].message.startswith("the run takes mutex m")
 
 
 # Pauses ------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import pytest
 from kfp_placement_engine import RunGraph
 from kfp_placement_engine.exceptions import InputError, UnknownBranchError
 from kfp_placement_engine.model.concurrency import Branch, alternatives, exclude_each_other
+from kfp_placement_engine.planning.given_values import with_refusals
 from kfp_placement_engine.readers import ReadOptions
 from kfp_placement_engine.readers.run_files import read_run_file
 from tests.controlplane.argo.small_workflows import arguments, task
@@ -469,9 +470,27 @@ def test_a_when_that_argo_cannot_evaluate_is_named(when):
     assert names(graph) == ["a", "b"]
 
 
-def test_a_condition_of_kfp_that_its_driver_cannot_evaluate_is_named():
-    graph = read_package(a_package({"if": if_task("<x> = 'a'", FROM_P)}, parameters=parameter("a")))
-    assert "unread-condition" in notice_codes(graph)
+@pytest.mark.parametrize("condition", ["<x> = 'a'", "'<x>' == 'True'"])
+def test_a_condition_of_kfp_that_its_driver_cannot_evaluate_stops_the_run(condition):
+    tasks = {"if": if_task(condition, FROM_P), "else": if_task(f"!({condition})", FROM_P)}
+    graph = read_package(a_package({**tasks, "work": a_task()}, parameters=parameter("a")))
+    named = {each.step: each.code for each in graph.notices if each.is_refusal}
+    assert named == dict.fromkeys(("if", "else"), "refused-condition")
+    refused = {step.task: bool(step.refusal) for step in with_refusals(graph).steps}
+    assert sorted(refused.values()) == [False, True, True]
+    assert not refused["work"]
+    assert excluded(graph, *(name for name in refused if name != "work"))
+
+
+def test_else_excludes_each_branch_before_it_though_none_can_be_read():
+    one, two = "'<x>' == 'a'", "'<x>' == 'b'"
+    whens = {"if": one, "elif": f"!({one}) && {two}", "else": f"!({one}) && !({two})"}
+    tasks = {name: if_task(text, FROM_P) for name, text in whens.items()}
+    graph = read_package(a_package(tasks, parameters=parameter("a")))
+    first, second, third = names(graph)
+    assert excluded(graph, first, second)
+    assert excluded(graph, first, third)
+    assert excluded(graph, second, third)
 
 
 @pytest.mark.parametrize("when", ["{{tasks.a.outputs.result}} ==", "{{tasks.a.outputs.result}}"])

@@ -42,10 +42,10 @@ def locks(template: Fields, tags: TagReader) -> tuple[Lock, ...]:
     for semaphore in _both(synchronization, "semaphore", "semaphores"):
         reference = semaphore.fields("configMapKeyRef")
         if reference:
-            key = _named(tags, None, f"{reference.name('name')}/{reference.name('key')}")
+            key = f"{reference.name('name')}/{reference.name('key')}"
         else:
-            key = _named(tags, None, semaphore.fields("database").name("key"))
-        entries.append(Lock("semaphore", key))
+            key = semaphore.fields("database").name("key")
+        entries.append(Lock("semaphore", _named(tags, semaphore.get("namespace"), key)))
     return tuple(dict.fromkeys(entries))
 
 
@@ -58,15 +58,19 @@ def renamed_locks(template: Fields) -> Iterator[Notice]:
             yield Notice("lock", f"{template.place.spelled}: {problem}, a list")
 
 
-def semaphore_limits(config_map: RawMapping) -> dict[str, int]:
+def semaphore_limits(config_map: RawMapping, namespace: str = "") -> dict[str, int]:
     """Return the limits of semaphores that a ConfigMap may hold, by `ConfigMap/key`.
 
     Args:
         config_map: object of any kind, any part of which may be malformed.
+        namespace: namespace of the run, "" = unknown; keys of other namespaces begin with theirs.
     """
     if config_map.get("kind") != "ConfigMap":
         return {}
-    name = mapping_or_empty(config_map.get("metadata")).get("name")
+    metadata = mapping_or_empty(config_map.get("metadata"))
+    name, own = metadata.get("name"), metadata.get("namespace")
+    if own and namespace and own != namespace:
+        name = f"{own}/{name}"
     texts = mapping_or_empty(config_map.get("data")).items()
     return {
         f"{name}/{key}": int(text)
@@ -75,7 +79,7 @@ def semaphore_limits(config_map: RawMapping) -> dict[str, int]:
     }
 
 
-_LIMIT = re.compile(r"[1-9][0-9]{0,8}")
+_LIMIT = re.compile(r"[+-]?[0-9]{1,9}")
 
 
 def workflow_notices(spec: Fields) -> Iterator[Notice]:
@@ -114,8 +118,9 @@ def _both(holder: Fields, one: str, many: str) -> Iterator[Fields]:
 
 
 def _named(tags: TagReader, namespace: object, name: str) -> Expression:
-    prefix = f"{tags.plain(namespace)}/" if namespace else ""
-    return tags.text(prefix + name) if name else EMPTY
+    space = tags.plain(namespace)
+    is_elsewhere = space and space != tags.plain("{{workflow.namespace}}")
+    return tags.text(f"{space}/{name}" if is_elsewhere else name) if name else EMPTY
 
 
 def refused_limits(template: Fields) -> Iterator[Notice]:

@@ -97,7 +97,8 @@ class TemplateReader:
             return root
         handler, task = hook
         body, _ = self._run_by(handler, templates, self._spec)
-        return replace(root, tasks={**root.tasks, task.name: replace(task, body=body)})
+        # The exit handler begins when the entrypoint has given its locks back.
+        return replace(root, tasks={**root.tasks, task.name: replace(task, body=body)}, locks=())
 
     def _called(self, callee: Callee, place: Place, spec: Fields) -> Leaf | Dag | None:
         """Return the leaf or DAG that a template runs, or None where it runs no pod.

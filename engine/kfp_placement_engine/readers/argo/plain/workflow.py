@@ -6,7 +6,7 @@ from itertools import islice
 from kfp_placement_engine.exceptions import ArgumentError
 from kfp_placement_engine.model.notices import Notice
 from kfp_placement_engine.readers.argo.keys import SOURCE
-from kfp_placement_engine.readers.argo.plain.limits import parallelism, workflow_notices
+from kfp_placement_engine.readers.argo.plain.limits import locks, parallelism, workflow_notices
 from kfp_placement_engine.readers.argo.plain.templates import TemplateReader
 from kfp_placement_engine.readers.argo.references.template_library import TemplateLibrary
 from kfp_placement_engine.readers.argo.tags import TagReader
@@ -61,6 +61,7 @@ def plain_workflow_tree(
         arguments=parameters,
         missing_arguments=tuple(missing),
         parallelism=parallelism(spec),
+        locks=locks(spec, tags),
         run_claims=run_claims(spec),
         end_limit=run_limit(spec),
         notices=(
