@@ -21,8 +21,8 @@ MODULES = product()
 IMPORTS = {name: imported(module, MODULES) for name, module in MODULES.items()}
 
 MOST_MODULES = 18
-MOST_TOKENS = 418_700
-MOST_TEST_TOKENS = 678_000
+MOST_TOKENS = 419_300
+MOST_TEST_TOKENS = 680_000
 SHORT_LINES = 60
 ALONE = "A module of its own "
 """Beginning of the sentence in a docstring that says why a short module stays alone."""
