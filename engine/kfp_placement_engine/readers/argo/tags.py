@@ -31,7 +31,7 @@ from kfp_placement_engine.readers.tree.expressions import (
     text_with_gaps,
     within,
 )
-from kfp_placement_engine.readers.tree.values import UNKNOWN, Value, known_text
+from kfp_placement_engine.readers.tree.values import MAX_CHARACTERS, UNKNOWN, Value, known_text
 
 _MARK = "tag-of-argo-"
 _MARKED = re.compile(rf"{_MARK}([0-9]{{1,9}})\.")
@@ -68,6 +68,7 @@ class TagReader:
     place: Place | None = None
     has_items: bool = True
     refused: dict[str, str] = field(default_factory=dict)
+    _objects: dict[str, Expression] = field(default_factory=dict, init=False)
 
     def with_values(self, variables: Mapping[str, str]) -> "TagReader":
         """Return a reader for which more tags have values; what it refuses is not judged."""
@@ -117,10 +118,20 @@ class TagReader:
         """
         if has_open_tags(text):
             return _Document((self.kept_text(text),), self, place)
-        try:
-            return self.structure(_one_object(self.raw_documents(text, place)))
-        except InputError:
-            return Runtime()
+        return self.object_in(text, place)
+
+    def object_in(self, text: str, place: Place) -> Expression:
+        """Translate YAML as `document` does, each text once."""
+        if text not in self._objects:
+            # Texts of one manifest are about as long.
+            if len(self._objects) * len(text) > MAX_CHARACTERS:
+                self._objects.clear()
+            try:
+                read = self.structure(_one_object(self.raw_documents(text, place)))
+            except InputError:
+                read = Runtime()
+            self._objects[text] = read
+        return self._objects[text]
 
     def raw_documents(self, text: str, place: Place) -> list[Any]:
         """Read YAML whose tags stand for texts, in which they stay.
@@ -206,11 +217,7 @@ class _Document(Composed):
     def evaluate(self, scope: Scope) -> Value:
         """Return the value in a scope."""
         text = known_text(self.parts[0].evaluate(scope))
-        try:
-            documents = [] if text is None else self.tags.raw_documents(text, self.place)
-        except InputError:
-            return UNKNOWN
-        return self.tags.structure(_one_object(documents)).evaluate(scope) if documents else UNKNOWN
+        return UNKNOWN if text is None else self.tags.object_in(text, self.place).evaluate(scope)
 
 
 def _one_object(documents: list[Any]) -> Any:

@@ -56,19 +56,16 @@ def unused_in_workflow(spec: Fields) -> Iterator[Notice]:
     yield from unused.notices()
 
 
-def unused_in_patch(text: str, written: str, place: Place) -> Iterator[Notice]:
-    """Yield notices about the fields of a patch of pods that come only with the values of its tags.
+def unused_in_patch(text: str, place: Place) -> Iterator[Notice]:
+    """Yield notices about the fields of a patch of pods.
 
     Args:
-        text: the patch with values in place of its tags.
-        written: the patch as it is in the file.
+        text: the patch; any text stands for its tags.
         place: place of the patch.
     """
-    replaced, seen = UnusedFields(), UnusedFields()
-    replaced.look_at_patch(text, place)
-    seen.look_at_patch(written, place)
-    as_written = set(seen.notices())
-    yield from (notice for notice in replaced.notices() if notice not in as_written)
+    unused = UnusedFields()
+    unused.look_at_patch(text, place)
+    yield from unused.notices()
 
 
 class UnusedFields:

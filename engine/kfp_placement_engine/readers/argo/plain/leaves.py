@@ -3,10 +3,11 @@
 A patch of pods that can be read only when its tags are replaced makes a leaf for each of its texts.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.model.notices import Notice
 from kfp_placement_engine.model.run_graph import StepKind
 from kfp_placement_engine.readers.argo.plain.inputs_outputs import input_defaults
 from kfp_placement_engine.readers.argo.plain.limits import locks
@@ -65,6 +66,7 @@ class _OpenTemplate:
         self._tags = tags
         self._written = [each.text("podSpecPatch") for each in (spec, template)]
         self._texts = [tags.kept_text(patch) for patch in self._written]
+        self._known_unused = set(self._notices(self._written))
         self._leaves: dict[tuple[str | None, ...], Leaf] = {}
 
     def unpatched(self) -> Leaf:
@@ -77,7 +79,9 @@ class _OpenTemplate:
             if len(self._leaves) >= _MAX_VARIANTS:
                 self._leaves.clear()
             leaf = self._patched(texts)
-            problems = (*leaf.problems, *self._unused(texts))
+            # What is in the patch as it is in the file is named for the file as a whole.
+            unused = (each for each in self._notices(texts) if each not in self._known_unused)
+            problems = (*leaf.problems, *((each.code, each.message) for each in unused))
             self._leaves[texts] = replace(leaf, problems=problems)
         return self._leaves[texts]
 
@@ -92,11 +96,10 @@ class _OpenTemplate:
                     raise
         return replace(self._with_patches(*whole), problems=(_UNKNOWN_PATCH,))
 
-    def _unused(self, texts: tuple[str | None, ...]) -> Iterator[tuple[str, str]]:
-        holders = zip(texts, self._written, (self._spec, self._template), strict=True)
-        for text, written, holder in holders:
-            for notice in unused_in_patch(text or "", written, holder.where("podSpecPatch")):
-                yield notice.code, notice.message
+    def _notices(self, texts: Iterable[str | None]) -> Iterator[Notice]:
+        """Yield notices about the fields of both patches, if these are their texts."""
+        for text, holder in zip(texts, (self._spec, self._template), strict=True):
+            yield from unused_in_patch(text or "", holder.where("podSpecPatch"))
 
     def _with_patches(self, of_spec: str, of_template: str) -> Leaf:
         spec = Fields({**self._spec.raw, "podSpecPatch": of_spec}, self._spec.place)
