@@ -9,6 +9,8 @@
 #include "branches.h"
 #include "events.h"
 
+enum { CALLED = -2, ANY = -2 }; /* of a holder: it may try again; of branches: none is around it */
+
 /* Let a holder take a place of its limit (times 1), or give it back (times -1). */
 static inline void change_places(const Problem *p, State *s, int64_t holder, int64_t times) {
     const int64_t limit = p->holder_limit[holder];
@@ -29,15 +31,15 @@ static inline int is_full_for(const Problem *p, const State *s, int64_t holder) 
 /* Let the activities that wait for a place of the holder try again. */
 static void call_holder(State *s, int64_t holder, double now) {
     int64_t activity = s->holder_waiting[holder];
-    s->holder_waiting[holder] = -1;
+    s->holder_waiting[holder] = CALLED;
     for (; activity >= 0; activity = s->of[activity].later) push_event(s, now, activity, BECOMES_READY);
 }
 
-/* Let the holders try again, from `next` on, that find room once one in the branch has given its place back: one
- * that runs in all outcomes in which that one does, and before it others, which exclude each other. */
-__attribute__((cold, noinline)) static void call_beside(const Problem *p, State *s, int64_t branch, int64_t next, int64_t end, double now) {
-    int64_t count = 0, full = -2; /* branch without room */
-    for (; next < end; next++) {
+/* Let the holders of a limit try again that find a place once one in the branch has given its own back: one that
+ * runs in all outcomes in which that one does, and before it others, which exclude each other. */
+__attribute__((cold, noinline)) static void call_beside(const Problem *p, State *s, int64_t limit, int64_t branch, double now) {
+    int64_t count = 0, full = ANY; /* branch without a place */
+    for (int64_t next = s->limit_next[limit]; next < p->limit_start[limit + 1]; next++) {
         const int64_t own = s->t->branch_of_holder[next];
         if (s->holder_waiting[next] < 0 || own == full) continue;
         if (is_full_for(p, s, next)) {
@@ -67,7 +69,7 @@ static void give_place_back(const Problem *p, State *s, int64_t holder, double n
     if (s->t->uses == 0)
         call_holder(s, next, now);
     else
-        call_beside(p, s, s->t->branch_of_holder[holder], next, end, now);
+        call_beside(p, s, limit, s->t->branch_of_holder[holder], now);
 }
 
 static void wait_for_place(const Problem *p, State *s, int64_t holder, int64_t activity) {
@@ -92,7 +94,10 @@ static int take_places(const Problem *p, State *s, int64_t activity, double now)
         if (!p->held_together[at]) first = at;
         if (s->holder_active[holder]) continue;
         if (is_full_for(p, s, holder)) {
+            const int is_called = s->holder_waiting[holder] == CALLED;
             wait_for_place(p, s, holder, activity);
+            /* Another has come first; what excludes that one may find a place beside it. */
+            if (is_called && s->t->uses != 0) call_beside(p, s, p->holder_limit[holder], ANY, now);
             while (at-- > first) give_place_back(p, s, p->holders[at], now);
             return 0;
         }

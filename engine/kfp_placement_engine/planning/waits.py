@@ -238,6 +238,8 @@ class _Admissions:
             branch = self._branch[holder]
             if self._is_full(limit, branch):
                 heappush(self._waiting[limit].setdefault(branch, []), (holder, activity))
+                # Another may have come first; what excludes that one finds a place beside it.
+                self._call_waiting(limit, now)
                 for other in taken:
                     self._give_back(other, now)
                 return False
@@ -247,13 +249,13 @@ class _Admissions:
         return True
 
     def _give_back(self, holder: int, now: float) -> None:
-        """Give a place back; the first holder that waits for one may try again.
-
-        Others that exclude it may try, too.
-        """
         limit = int(self._arrays.holder_limit[holder])
         self._active[holder] = False
         self._change(holder, -1)
+        self._call_waiting(limit, now)
+
+    def _call_waiting(self, limit: int, now: float) -> None:
+        """Let the first holder that finds a place try again, and others that exclude it."""
         called: list[int] = []
         while waiting := self._first_waiting(limit):
             first, _ = waiting[0]

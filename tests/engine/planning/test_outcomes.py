@@ -150,6 +150,14 @@ def test_none_waits_for_a_place_that_is_free_in_its_outcomes(seed):
     held = random.sample(names, random.randint(3, len(names)))
     limit = ConcurrencyLimit("lock", random.randint(1, 2), tuple((name,) for name in held))
     run = with_branches(replace(a_run(*steps), limits=(limit,)), random, failures=False)
+    # What depends on a step that may not run is in its branch: else it may be ready with others.
+    branches: dict[str, Any] = {step.name: step.branches for step in run.steps}
+    for name in names:
+        (before,) = run.step(name).depends_on or ("",)
+        branches[name] = branches.get(before) or branches[name]
+    run = replace(
+        run, steps=tuple(replace(each, branches=branches[each.name]) for each in run.steps)
+    )
     if len([*islice(outcomes(run), 200)]) == 200:
         return
     case = Case(run, a_cluster(a_node(cpu=9)))
@@ -272,6 +280,24 @@ def test_branches_share_the_places_of_a_limit(dispatch, waits_with_place):
     assert plan.comparison.lower_bound.seconds == pytest.approx(4 * HOUR)
     ends = {name: each.makespan_seconds for name, each in plan.comparison.baselines.items()}
     assert ends == dict.fromkeys(BASELINES, 4 * HOUR)
+
+
+def test_what_excludes_a_holder_that_came_first_finds_a_place_beside_it():
+    """Once `first` ends, `later` may try again; but `else` comes first, and `if` beside it."""
+    steps = (
+        a_step("first", seconds=3),
+        in_branch("else", "first", branch="else", seconds=5),
+        a_step("later"),
+        in_branch("if", branch="if", seconds=4),
+    )
+    limit = ConcurrencyLimit("lock", 1, (("first",), ("later",), ("if",), ("else",)))
+    plan = plan_of(replace(a_run(*steps), limits=(limit,)), a_cluster(a_node()), limits=True)
+    assert {step.name: step.start_seconds for step in plan.steps} == {
+        "first": 0,
+        "else": 3,
+        "later": 8,
+        "if": 3,
+    }
 
 
 def test_a_bound_takes_no_chain_through_steps_that_exclude_each_other():
