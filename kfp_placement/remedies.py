@@ -13,10 +13,13 @@ from kfp_placement_engine.model.cluster import Cluster, Node, Taint
 from kfp_placement_engine.model.node_rules.constraints import (
     is_not_ready,
     matches_affinity,
+    matches_any_term,
+    matches_term,
     runs_windows,
     untolerated_taint,
 )
 from kfp_placement_engine.model.node_rules.round_trips import latencies_to
+from kfp_placement_engine.model.pod_constraints import NodeSelectorTerm
 from kfp_placement_engine.model.run_graph import RunGraph, Step
 from kfp_placement_engine.planning.author_languages import AuthorLanguage, language_of
 from kfp_placement_engine.plans.plan import Plan
@@ -130,18 +133,32 @@ def _missing_resources(step: Step, cluster: Cluster) -> Iterator[str]:
 
 def _missing_labels(step: Step, cluster: Cluster) -> Iterator[str]:
     for key, value in step.node_selector.items():
-        values = sorted({node.labels[key] for node in cluster.nodes if key in node.labels})
-        if value in values:
-            continue
-        label, shown_key = shown_value(f"{key}={value}"), shown_value(key)
-        there = ", ".join(map(shown_value, values[:_VALUES]))
-        more = f" and {len(values) - _VALUES} more" if len(values) > _VALUES else ""
-        others = (
-            f"nodes have {shown_key} = {there}{more}"
-            if values
-            else f"no node has a label {shown_key}"
-        )
-        yield f"its node selector asks for {label}; {others}"
+        if not any(node.labels.get(key) == value for node in cluster.nodes):
+            label = shown_value(f"{key}={value}")
+            yield f"its node selector asks for {label}; {_present(key, cluster)}"
+    terms = step.affinity.required or ()
+    if any(matches_any_term(terms, node) for node in cluster.nodes):
+        return
+    for term in terms[:_VALUES]:
+        single = ((each, NodeSelectorTerm((each,))) for each in term.requirements)
+        unmet = [
+            each
+            for each, alone in single
+            if not any(matches_term(alone, node) for node in cluster.nodes)
+        ]
+        asked = ", ".join(shown_value(str(each)) for each in unmet or term.requirements)
+        there = _present(unmet[0].key, cluster) if unmet else "no node has all of these"
+        yield f"its node affinity asks for {asked}; {there}"
+
+
+def _present(key: str, cluster: Cluster) -> str:
+    """Return the values that nodes have of a label."""
+    values = sorted({node.labels[key] for node in cluster.nodes if key in node.labels})
+    if not values:
+        return f"no node has a label {shown_value(key)}"
+    there = ", ".join(map(shown_value, values[:_VALUES]))
+    more = f" and {len(values) - _VALUES} more" if len(values) > _VALUES else ""
+    return f"nodes have {shown_value(key)} = {there}{more}"
 
 
 def _shortest_round_trip(step: Step, cluster: Cluster) -> Iterator[str]:

@@ -17,7 +17,7 @@ from typing import Any
 from kfp_placement.cli.terminal import warn
 from kfp_placement_engine.exceptions import InputError, InputNotFoundError
 from kfp_placement_engine.model.step_names import listed
-from kfp_placement_engine.readers.text.other_texts import OLD_KFP, is_old_kfp
+from kfp_placement_engine.readers.text.other_texts import OLD_KFP, is_old_kfp, is_old_task
 
 _MAX_NAMES = 5
 """Pipelines of a module that a message names."""
@@ -151,7 +151,8 @@ def _from_file(path: Path) -> ModuleType:
 
 def _described(error: BaseException) -> str:
     message = error.msg if isinstance(error, SyntaxError) else str(error)
-    return f"{type(error).__name__}: {message or 'no message'}"[:500]
+    described = f"{type(error).__name__}: {message or 'no message'}"[:500]
+    return f"{described}; the file {OLD_KFP}" if is_old_task(error) else described
 
 
 @contextlib.contextmanager

@@ -81,6 +81,37 @@ def test_python_of_sdk_1_is_told_how_it_is_compiled(run, tmp_path, name):
 
 
 @pytest.mark.parametrize(
+    ("use", "is_old"),
+    [
+        ("add_toleration('x')", True),
+        ("add_pod_label('a', 'b')", True),
+        ("container.set_image_pull_policy('Always')", True),
+        ("add_node_selector_constraint('pool', 'a')", True),
+        ("set_cpu_limt('1')", False),
+        ("set_cpu_limit()", False),
+    ],
+)
+def test_a_task_that_is_used_as_in_sdk_1_is_told_how_it_is_compiled(run, tmp_path, use, is_old):
+    """The file loads a component, which every SDK can; the error of Python stays."""
+    (tmp_path / "old_use.py").write_text(
+        f"""
+from kfp import components, dsl
+
+op = components.load_component_from_text("name: t\\nimplementation: {{container: {{image: x}}}}")
+
+@dsl.pipeline(name="x")
+def pipe():
+    op().{use}
+""",
+        encoding="utf-8",
+    )
+    result = run("plan", "old_use.py:pipe", "-c", CLUSTER)
+    assert result.exit_code == 1
+    assert "old_use.py:8: " in result.stderr
+    assert ("dsl-compile --py FILE" in result.stderr) == is_old
+
+
+@pytest.mark.parametrize(
     ("name", "code", "message"),
     [
         ("no_such_module_here:x", 3, "no_such_module_here: no such module here"),

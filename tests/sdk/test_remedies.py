@@ -110,6 +110,40 @@ def test_where_no_line_helps_there_is_none(mark, cluster, golden):
     golden(reason)
 
 
+@pytest.mark.parametrize(
+    ("asked", "named"),
+    [
+        ([("pool", "In", ["gone"])], "asks for 'pool In gone'; no node has a label 'pool'"),
+        (
+            [("gpu-model", "In", ["a", "b"]), ("gpu-model", "Exists", [])],
+            "asks for 'gpu-model In a, b'; nodes have 'gpu-model' = 'a100-80g'",
+        ),
+        (
+            [("gpu-model", "Exists", []), ("gpu-model", "DoesNotExist", [])],
+            "'gpu-model Exists', 'gpu-model DoesNotExist'; no node has all of these",
+        ),
+    ],
+)
+def test_a_node_affinity_that_no_node_fulfils_is_named(asked, named):
+    terms = [{"key": key, "operator": each, "values": values} for key, each, values in asked]
+
+    def mark(task):
+        kubernetes.add_node_affinity(place(task), match_expressions=terms)
+
+    ((_, reason),) = preview(marked(mark), gpu_node(), **QUICK).plan.unschedulable
+    assert named in reason
+    assert "its node affinity asks for" in reason
+
+
+def test_a_node_affinity_that_a_node_fulfils_is_not_named():
+    def mark(task):
+        terms = [{"key": "gpu-model", "operator": "Exists"}]
+        kubernetes.add_node_affinity(place(task, cpu=64), match_expressions=terms)
+
+    ((_, reason),) = preview(marked(mark), gpu_node(), **QUICK).plan.unschedulable
+    assert "node affinity asks" not in reason
+
+
 def test_a_limit_that_no_node_keeps_is_told_with_the_shortest_round_trip(golden):
     trips = {"plain-1": "50ms", "plain-2": "7.5ms"}
     cluster = Cluster([CPU_ONLY], latencies={"HOME": trips})

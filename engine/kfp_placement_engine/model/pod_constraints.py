@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from typing_extensions import override
+
 Labels = Mapping[str, str]
 """Labels of an object, or those that it wants of another one."""
 
@@ -28,6 +30,11 @@ class Requirement:
     operator: str
     values: tuple[str, ...] = ()
     is_field: bool = False
+
+    @override
+    def __str__(self) -> str:
+        """Return the expression in one line: `pool In a, b`."""
+        return f"{self.key} {self.operator} {', '.join(self.values)}".rstrip()
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ _MAX_PODS = 100_000
 
 _COUNTS = {
     *("replicas", "parallelism", "completions", "instances", "initialExecutors", "quantity"),
-    *("numOfHosts", "minReplicas", "maxReplicas", "minExecutors"),
+    *("numNodes", "resourcesPerNode", "numOfHosts", "minReplicas", "maxReplicas", "minExecutors"),
     *("cores", "coreRequest", "memory", "memoryOverhead", "memoryOverheadFactor"),
     *("spec", "template", "containers", "resources"),
 }
@@ -75,7 +75,7 @@ def _groups(manifest: Fields) -> tuple[PodGroup, ...] | None:
         read = [part for part in parts if part is not None]
         return tuple(pods for part in read for pods in part) if len(read) == len(parts) else None
     reader = _READERS.get((group, kind))
-    if reader is None:
+    if reader is None or (reader is _train_job and not _states_nodes(manifest)):
         return () if _is_podless(group, kind) else None
     return tuple(each for each in reader(manifest) if each.count)
 
@@ -141,6 +141,19 @@ def _replica_types(key: str, job: Fields) -> _Groups:
         # An MPIJob without a number of workers has none.
         default = 0 if (key, name) == ("mpiReplicaSpecs", "Worker") else 1
         yield _group(_replicas(replicas, default), replicas.fields("template"))
+
+
+def _states_nodes(job: Fields) -> bool:
+    """Return whether a TrainJob states its nodes itself, and not only in its runtime."""
+    return {"numNodes", "resourcesPerNode"} <= job.fields("spec").fields("trainer").raw.keys()
+
+
+def _train_job(job: Fields) -> _Groups:
+    """Yield the nodes of a job of Kubeflow's Trainer 2."""
+    trainer = job.fields("spec").fields("trainer")
+    container = {"resources": trainer.mapping("resourcesPerNode")}
+    pod = Fields({"spec": {"containers": [container]}}, trainer.place)
+    yield _group(trainer.count("numNodes", maximum=_MAX_PODS), pod)
 
 
 def _tasks(job: Fields) -> _Groups:
@@ -270,6 +283,7 @@ _READERS: dict[tuple[str, str], Callable[[Fields], _Groups]] = {
     ("batch.volcano.sh", "Job"): _tasks,
     ("ray.io", "RayCluster"): lambda cluster: _ray_cluster(cluster.fields("spec")),
     ("ray.io", "RayJob"): _ray_job,
+    ("trainer.kubeflow.org", "TrainJob"): _train_job,
     ("sparkoperator.k8s.io", "SparkApplication"): _spark,
     **{
         ("kubeflow.org", kind): partial(_replica_types, key) for kind, key in _REPLICA_TYPES.items()

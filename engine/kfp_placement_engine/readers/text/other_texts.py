@@ -57,6 +57,7 @@ _OLD_KFP = frozenset(
         "create_component_from_func",
         "build_python_component",
         "get_pipeline_conf",
+        "onprem",
     }
 )
 """Names that only SDK 1.8 and older versions of KFP have."""
@@ -67,6 +68,18 @@ OLD_KFP = (
     "is Python of KFP SDK 1.8 or older, which later SDKs cannot compile; compile it with that SDK"
     " (pip install 'kfp<2'; dsl-compile --py FILE --output run.yaml) and give run.yaml"
 )
+
+_OLD_TASK = re.compile(
+    r"'PipelineTask' object has no attribute '(?:container|apply|arguments|pvolume|add_(?!node)\w+"
+    r"|set_(?:image_pull_policy|security_context|timeout|ephemeral_storage_\w+))'"
+    r"|PipelineTask\.(?:add_node_selector_constraint|set_gpu_limit|set_retry)\(\)"
+)
+"""Messages of Python about uses of a task that only SDK 1.8 and older versions had."""
+
+
+def is_old_task(error: BaseException) -> bool:
+    """Return whether an error is about a method of tasks, or its form, that later SDKs do not have."""
+    return isinstance(error, AttributeError | TypeError) and bool(_OLD_TASK.search(str(error)))
 
 
 def is_old_kfp(data: bytes) -> bool:

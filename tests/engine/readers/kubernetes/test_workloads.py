@@ -112,6 +112,20 @@ def test_the_number_of_pods_is_that_of_the_controller(api, kind, spec, expected)
     assert pods(api, kind, spec) == MadePods(expected)
 
 
+def test_the_nodes_of_a_train_job_count_if_it_states_them_itself():
+    each = {"requests": {"cpu": 2}, "limits": {GPU: 1}}
+
+    def made(**trainer: Any) -> MadePods:
+        return pods("trainer.kubeflow.org/v1alpha1", "TrainJob", {"trainer": trainer})
+
+    stated = made(numNodes=4, resourcesPerNode=each)
+    assert stated == MadePods((PodGroup(4, {"cpu": 2000, GPU: 1}),))
+    for partly in ({"numNodes": 4}, {"resourcesPerNode": each}, {}):
+        assert made(**partly) == MadePods(None)
+    assert made(numNodes=UNKNOWN, resourcesPerNode=each) == MadePods(None)
+    assert pods("trainer.kubeflow.org/v1alpha1", "TrainingRuntime", {}) == MadePods(None)
+
+
 def test_a_ray_job_is_submitted_by_a_pod_of_its_own():
     cluster = {"headGroupSpec": template(2)}
     made = pods("ray.io/v1", "RayJob", {"rayClusterSpec": cluster})

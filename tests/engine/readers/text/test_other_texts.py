@@ -80,6 +80,7 @@ def refused(read, text: str, encoding: str = "utf-8") -> str:
         (NAMED_IN_A_COMMENT, "is Python; name the pipeline in it"),
         ("from kfp.dsl import ContainerOp as Op\ndef p(): Op()\n", "is Python of KFP SDK 1.8"),
         ("import kfp\ndef p(): kfp.dsl.ResourceOp()\n", "is Python of KFP SDK 1.8"),
+        ("from kfp import onprem\nonprem.mount_pvc()\n", "is Python of KFP SDK 1.8"),
         (ARGO_GET, "given: is what `argo get` prints"),
     ],
 )
