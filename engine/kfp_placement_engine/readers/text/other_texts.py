@@ -78,7 +78,7 @@ _OLD_TASK = re.compile(
 
 
 def is_old_task(error: BaseException) -> bool:
-    """Return whether an error is about a method of tasks, or its form, that later SDKs do not have."""
+    """Return whether an error is about a method of tasks that later SDKs do not have so."""
     return isinstance(error, AttributeError | TypeError) and bool(_OLD_TASK.search(str(error)))
 
 
