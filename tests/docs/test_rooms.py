@@ -21,7 +21,7 @@ MODULES = product()
 IMPORTS = {name: imported(module, MODULES) for name, module in MODULES.items()}
 
 MOST_MODULES = 18
-MOST_TOKENS = 419_500
+MOST_TOKENS = 419_600
 MOST_TEST_TOKENS = 680_000
 SHORT_LINES = 60
 ALONE = "A module of its own "
