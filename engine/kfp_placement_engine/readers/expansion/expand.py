@@ -28,7 +28,7 @@ from kfp_placement_engine.readers.tree.decisions import (
     BranchDecider,
     Decision,
 )
-from kfp_placement_engine.readers.tree.expressions import Scope
+from kfp_placement_engine.readers.tree.expressions import LoopItem, Scope, Selected, within
 from kfp_placement_engine.readers.tree.notices import NoticeCollector
 from kfp_placement_engine.readers.tree.options import ReadOptions
 from kfp_placement_engine.readers.tree.task_order import check_size, ordered_tasks
@@ -194,6 +194,12 @@ class _Expander:
         if items is None and (problem := task.loop.problem(value)):
             self._notices.add("loop-items", problem, task_of(name))
             items = [None]
+        fields = _fields_of_items(task)
+        for item in items or () if fields else ():
+            lacking = [key for key in fields if isinstance(item, dict) and key not in item]
+            if lacking:
+                message = f"an item has no {lacking[0]:.80}, which it reads: the run fails there"
+                self._notices.add("unknown-tag", message, task_of(name))
         parameter = value.parameter if isinstance(value, Missing) else ""
         width = self._widths.width(name, task_of(name), items, task.display_name, parameter)
         position = self._run.add_group(
@@ -255,6 +261,12 @@ class _Expander:
         if hook.ends_loop:
             results[-1] = self._body(hook, position, hook.name, scope, artifacts)
         return LoopResult(results, position.upstream)
+
+
+def _fields_of_items(task: Task) -> list[str]:
+    """Return the fields of the items of a loop that its inputs read."""
+    parts = (part for each in task.inputs.values() for part in within(each))
+    return [each.key for each in parts if isinstance(each, Selected) and each.source == LoopItem()]
 
 
 def _author_names(task: Task) -> Names:

@@ -5,12 +5,15 @@ Only those that run files commonly use are here; a value that another function m
 
 import json
 import math
+import operator
 import re
 from collections.abc import Callable, Mapping
+from functools import reduce
 from typing import Any
 
 from kfp_placement_engine.readers.text.documents import parse_json
 from kfp_placement_engine.readers.text.place import Place
+from kfp_placement_engine.readers.tree.values import MAX_CHARACTERS
 
 _JSON = Place("value")
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
@@ -131,6 +134,26 @@ def _extreme(function: Callable[[list[float]], float]) -> Callable[..., float]:
     return call
 
 
+def _of_whole(function: Callable[[int, int], int]) -> Callable[..., int]:
+    def call(*values: Any) -> int:
+        return reduce(function, map(_sprig_int, values))
+
+    return call
+
+
+def quotient(a: int, b: int) -> int:
+    """Return the quotient of two numbers as Go makes it: without its fraction."""
+    return abs(a) // abs(b) * (1 if (a < 0) is (b < 0) else -1)
+
+
+def _replaced(text: Any, old: Any, new: Any) -> str:
+    if not isinstance(text, str) or not isinstance(old, str) or not isinstance(new, str):
+        raise RefusedValueError
+    if text.count(old) * len(new) > MAX_CHARACTERS:
+        raise RefusedValueError
+    return text.replace(old, new)
+
+
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "int()": _int,
     "asInt()": _int,
@@ -160,6 +183,16 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "sprig.trim()": _on_text(str.strip),
     "min()": _extreme(min),
     "max()": _extreme(max),
+    "replace()": _replaced,
+    "sprig.replace()": lambda old, new, text: _replaced(text, old, new),
+    "sprig.default()": lambda default, given: given or default,
+    "sprig.add()": _of_whole(operator.add),
+    "sprig.sub()": _of_whole(operator.sub),
+    "sprig.mul()": _of_whole(operator.mul),
+    "sprig.div()": _of_whole(quotient),
+    "sprig.mod()": _of_whole(lambda a, b: a - quotient(a, b) * b),
+    "sprig.min()": _of_whole(min),
+    "sprig.max()": _of_whole(max),
     "ceil()": lambda value: float(math.ceil(_float(value))),
     "floor()": lambda value: float(math.floor(_float(value))),
 }

@@ -148,6 +148,21 @@ def test_loops_over_what_has_no_items_are_refused(loop, problem):
     assert [bool(step.refusal) for step in with_refusals(graph).steps] == [True]
 
 
+def test_fields_that_an_item_lacks_are_refused():
+    reading = arguments(n="{{item.p}}")
+    (notice,) = read_tasks(task("A", withItems=[{"p": 1}, {"q": 2}], arguments=reading)).notices
+    assert (notice.code, notice.step, notice.is_refusal) == ("unknown-tag", "A", True)
+    assert notice.message.startswith("an item has no p")
+    items = [{"p": 1}, {"p": 2, "q": 3}]
+    assert read_tasks(task("A", withItems=items, arguments=reading)).notices == ()
+
+
+@pytest.mark.parametrize("when", [True, False, 1])
+def test_a_when_that_is_not_text_is_refused(when):
+    with pytest.raises(InputError, match="must be text"):
+        read_tasks(task("A", when=when))
+
+
 @pytest.mark.parametrize("count", [30_000, 1_000_000, 10**12])
 def test_long_sequences_are_refused_whatever_their_length(count):
     with pytest.raises(LimitError, match="a run may have at most 20000"):

@@ -373,3 +373,14 @@ def test_a_folder_of_config_maps_alone_limits_semaphores(tmp_path):
     (tmp_path / "chart.yaml").write_text("kind: ConfigMap\ndata: {{ .Values.data }}\n")
     objects = read_argo_objects(tmp_path)
     assert ([each.get("kind") for each in objects.objects], objects.unread) == (["ConfigMap"], ())
+
+
+def test_a_reference_to_itself_is_said():
+    template = {
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": "WorkflowTemplate",
+        "metadata": {"name": "a"},
+        "spec": {"workflowTemplateRef": {"name": "a"}},
+    }
+    with pytest.raises(InputError, match="its workflowTemplateRef names itself"):
+        read_run(json.dumps(template).encode(), name="a.yaml")

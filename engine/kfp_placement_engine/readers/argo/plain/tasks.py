@@ -95,7 +95,10 @@ def _task(entry: Fields, tags: TagReader, depends_on: Names = (), *, has_items: 
     task = placed(entry, name)
     tags = tags.at(task.place, has_items=has_items)
     inputs, artifacts = _arguments(task.fields("arguments"), tags)
-    when = task.text("when")
+    when = task.get("when", "")
+    if not isinstance(when, str):
+        problem = f"must be text, not {when!r:.60}, with which Argo refuses the Workflow: quote it"
+        raise task.where("when").error(problem)
     return Task(
         name,
         body=None,

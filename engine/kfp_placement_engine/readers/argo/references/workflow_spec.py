@@ -97,6 +97,9 @@ def _joined(
         return stored
     source = TemplateSource.of(spec.mapping("workflowTemplateRef"))
     base = library.spec(source)
+    own = workflow.fields("metadata").text("name")
+    if base is None and source == (workflow.get("kind"), own):
+        raise workflow.error("its workflowTemplateRef names itself, so that no steps are found")
     if base is None:
         why = next((f" ({text})" for text in unread if str(source) in text), "")
         raise workflow.error(f"its steps are in another object{why}: {library.problem(source)}")
