@@ -21,11 +21,11 @@ from kfp_placement_engine.readers.expansion.results import (
     TaskResult,
 )
 from kfp_placement_engine.readers.expansion.run_builder import Position, RunBuilder
+from kfp_placement_engine.readers.tree.branch_decider import BranchDecider
 from kfp_placement_engine.readers.tree.decisions import (
     AFTER_SUCCESS,
     AFTER_SUCCESS_OR_SKIP,
     RUNS,
-    BranchDecider,
     Decision,
 )
 from kfp_placement_engine.readers.tree.expressions import LoopItem, Scope, Selected, within
