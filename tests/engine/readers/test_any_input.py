@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from kfp_placement_engine import Cluster
 from kfp_placement_engine.contract.keys import HOST_LABEL
 from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.model.node_rules.constraints import usual_platform
 from kfp_placement_engine.readers.cluster_file import read_cluster
 from kfp_placement_engine.readers.cluster_writer import write_cluster_file
 from tests.support.kubernetes import a_list, container, node_object, pod_object
@@ -137,10 +138,13 @@ def try_reading(data: bytes) -> None:
 
 
 def assert_round_trip(cluster: Cluster) -> None:
-    """A node of a Cluster file has the label that every node has."""
+    """A node of a Cluster file has the labels that every kubelet sets."""
     again = read_cluster(write_cluster_file(cluster).encode(), name="again")
     nodes = tuple(
-        dataclasses.replace(node, labels={HOST_LABEL: node.name, **node.labels})
+        dataclasses.replace(
+            node,
+            labels={HOST_LABEL: node.name, **usual_platform(node.labels), **node.labels},
+        )
         for node in cluster.nodes
     )
     assert again == dataclasses.replace(cluster, nodes=nodes, source="again", notices=again.notices)
