@@ -143,7 +143,11 @@ def assert_round_trip(cluster: Cluster) -> None:
     nodes = tuple(
         dataclasses.replace(
             node,
-            labels={HOST_LABEL: node.name, **usual_platform(node.labels), **node.labels},
+            labels={
+                **{HOST_LABEL: node.name, **usual_platform(node.labels)},
+                **{**node.platform, **node.labels},
+            },
+            platform={},
         )
         for node in cluster.nodes
     )
