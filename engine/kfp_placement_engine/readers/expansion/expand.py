@@ -28,7 +28,13 @@ from kfp_placement_engine.readers.tree.decisions import (
     RUNS,
     Decision,
 )
-from kfp_placement_engine.readers.tree.expressions import LoopItem, Scope, Selected, within
+from kfp_placement_engine.readers.tree.expressions import (
+    Composed,
+    LoopItem,
+    Scope,
+    Selected,
+    within,
+)
 from kfp_placement_engine.readers.tree.notices import NoticeCollector
 from kfp_placement_engine.readers.tree.options import ReadOptions
 from kfp_placement_engine.readers.tree.task_order import check_size, ordered_tasks
@@ -201,7 +207,12 @@ class _Expander:
                 message = f"an item has no {lacking[0]:.80}, which it reads: the run fails there"
                 self._notices.add("unknown-tag", message, task_of(name))
         parameter = value.parameter if isinstance(value, Missing) else ""
-        width = self._widths.width(name, task_of(name), items, task.display_name, parameter)
+        is_unread = any(
+            isinstance(part, Composed) and part.is_unread(scope) for part in within(task.loop.items)
+        )
+        width = self._widths.width(
+            name, task_of(name), items, task.display_name, parameter, is_unread
+        )
         position = self._run.add_group(
             name,
             GroupKind.LOOP,

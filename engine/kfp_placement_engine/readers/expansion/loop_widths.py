@@ -38,6 +38,7 @@ class LoopWidths:
         items: list[Any] | None,
         display_name: str = "",
         parameter: str = "",
+        is_unread: bool = False,
     ) -> Width:
         """Return the number of iterations of a loop.
 
@@ -47,6 +48,7 @@ class LoopWidths:
             items: items of the loop; None = they are not known before the run.
             display_name: the author's name for the loop; "" = none.
             parameter: pipeline parameter without a value that has the items; "" = none.
+            is_unread: whether the items are made of known values, but not computed here.
 
         Raises:
             LimitError: the loop has more iterations than a run may have steps.
@@ -68,7 +70,7 @@ class LoopWidths:
             width = Width(learned.planned, assumed=True, learned=learned)
         else:
             width = Width(self._options.default_loop_width, assumed=True)
-            message = _assumed(width.iterations, task, parameter)
+            message = _assumed(width.iterations, task, parameter, is_unread)
             self._notices.add("loop-width-assumed", message, task)
         if width.iterations > self._options.max_steps:
             raise LimitError(
@@ -86,10 +88,11 @@ class LoopWidths:
         self._given.check_used()
 
 
-def _assumed(width: int, task: str, parameter: str) -> str:
+def _assumed(width: int, task: str, parameter: str, is_unread: bool) -> str:
     remedy = f"give its loop width (--loop-width {task}=N, loop_widths in Python)"
     if not parameter:
-        return f"its number of iterations is known only at run time; {width} are assumed: {remedy}"
+        why = "not computed here" if is_unread else "known only at run time"
+        return f"its number of iterations is {why}; {width} are assumed: {remedy}"
     return (
         f"it loops over parameter {parameter:.80}, which has no value; {width} iterations"
         f" are assumed: give the parameter a value, or {remedy}"

@@ -38,6 +38,7 @@ class Computed(Composed):
             return UNKNOWN
         return KnownValue(value if isinstance(value, str) else json_text(value))
 
+    @override
     def is_unread(self, scope: Scope) -> bool:
         """Return whether it is not computed, though its parts are known before the run."""
         parts = (known_text(part.evaluate(scope)) for part in self.parts)

@@ -197,6 +197,10 @@ class Composed(ABC):
     def evaluate(self, scope: Scope) -> Value:
         """Return the value in a scope."""
 
+    def is_unread(self, _scope: Scope) -> bool:
+        """Return whether it is not computed, though its parts are known before the run."""
+        return False
+
 
 @dataclass(frozen=True)
 class Kept(Composed):

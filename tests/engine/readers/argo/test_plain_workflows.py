@@ -157,6 +157,19 @@ def test_fields_that_an_item_lacks_are_refused():
     assert read_tasks(task("A", withItems=items, arguments=reading)).notices == ()
 
 
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        ("{{=toJson(filter([1, 2], {# > 1}))}}", "not computed here"),
+        ("{{=x}}", "known only at run time"),
+    ],
+)
+def test_items_that_are_not_computed_here_are_not_called_unknown_until_run_time(value, why):
+    (notice,) = read_tasks(task("A", withParam=value)).notices
+    assert notice.code == "loop-width-assumed"
+    assert f"iterations is {why}" in notice.message
+
+
 @pytest.mark.parametrize("when", [True, False, 1])
 def test_a_when_that_is_not_text_is_refused(when):
     with pytest.raises(InputError, match="must be text"):
