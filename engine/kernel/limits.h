@@ -35,15 +35,19 @@ static void call_holder(State *s, int64_t holder, double now) {
     for (; activity >= 0; activity = s->of[activity].later) push_event(s, now, activity, BECOMES_READY);
 }
 
+#define MOST_REFUSED 64 /* holders that are found to have no place, in a row of calls; the next are asked later */
+
 /* Let the holders of a limit try again that find a place once one in the branch has given its own back: one that
  * runs in all outcomes in which that one does, and before it others, which exclude each other. */
 __attribute__((cold, noinline)) static void call_beside(const Problem *p, State *s, int64_t limit, int64_t branch, double now) {
-    int64_t count = 0, full = ANY; /* branch without a place */
-    for (int64_t next = s->limit_next[limit]; next < p->limit_start[limit + 1]; next++) {
+    const int64_t end = p->limit_start[limit + 1];
+    int64_t count = 0, refused = 0, full = ANY; /* branch without a place */
+    for (int64_t next = s->limit_next[limit]; next < end && refused < MOST_REFUSED; next++) {
         const int64_t own = s->t->branch_of_holder[next];
         if (s->holder_waiting[next] < 0 || own == full) continue;
         if (is_full_for(p, s, next)) {
             full = own;
+            refused += 1;
             continue;
         }
         change_places(p, s, next, 1);
