@@ -67,7 +67,7 @@ class MadeObject:
     is_awaited: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Leaf:
     """A task that runs a pod; its expressions are evaluated with the task's own inputs.
 

@@ -50,7 +50,7 @@ class Nesting:
         self._open.pop()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Loop:
     """A task that runs once per item.
 
@@ -128,7 +128,7 @@ class Dag:
     place: Place = NOWHERE
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Task:
     """One task of a DAG.
 
