@@ -171,8 +171,9 @@ class _Expander:
     ) -> TaskResult:
         """Expand a task's body once; `name` is the task's name, with a loop index if it has one."""
         inputs = {key: value.evaluate(scope) for key, value in task.inputs.items()}
-        own = Scope(inputs)
-        inputs.update({key: value.evaluate(own) for key, value in task.own_inputs.items()})
+        if task.own_inputs:
+            own = Scope(inputs)
+            inputs.update({key: value.evaluate(own) for key, value in task.own_inputs.items()})
         artifacts = {key: value.evaluate(artifact_scope) for key, value in task.artifacts.items()}
         body = task.body
         assert body is not None

@@ -27,6 +27,8 @@ def read_constraints(leaf: Leaf, scope: Scope) -> tuple[dict[str, Any], list[tup
         InputError: a selector, toleration or affinity is malformed.
     """
     place, warnings = leaf.place, list[tuple[str, str]]()
+    if not (leaf.node_selectors or leaf.affinities or leaf.anti_affinities or leaf.tolerations):
+        return {}, warnings
 
     def given(expressions: Iterable[Expression], setting: str) -> Iterator[Any]:
         """Yield the values known before the run; a null optional parameter counts as not given."""

@@ -127,11 +127,12 @@ class _Requests:
             if not counted.is_known:
                 self.unknown.append(name)
             elif counted.value is not None:
-                add_to(requests, {name: counted.value})
+                requests[name] = requests.get(name, 0) + counted.value
                 if of_each:
                     stated_requests, stated_limits = of_each[spec.container]
                     stated_requests[name] = counted.value
-                    stated_limits.update({} if limit.value is None else {name: limit.value})
+                    if limit.value is not None:
+                        stated_limits[name] = limit.value
                 self.warnings.extend(refusals(name, request, limit))
                 self.warnings.extend(_tiny_memory(name, counted.value))
             elif spec.limit is not None and not is_pod_level(name):

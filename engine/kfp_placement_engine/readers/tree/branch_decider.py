@@ -1,7 +1,6 @@
 """Branches of the DAGs of a run, also by the choices of a user."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from kfp_placement_engine.exceptions import UnknownBranchError
 from kfp_placement_engine.model.step_names import listed, task_of
@@ -68,7 +67,7 @@ class BranchDecider:
             needs = judged.needs()
         branches = branches_by_needs(needs, prefix)
         return {
-            name: replace(each, branches=branches[name]) if name in branches else each
+            name: each._replace(branches=branches[name]) if name in branches else each
             for name, each in judged.decisions.items()
         }
 

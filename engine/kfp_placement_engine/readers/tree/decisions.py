@@ -5,8 +5,8 @@ for ended otherwise than it needs (`Omitted`). A task that surely ends so is not
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import NamedTuple
 
 from kfp_placement_engine.model.concurrency import Branch
 from kfp_placement_engine.readers.tree.choices import (
@@ -38,8 +38,7 @@ AFTER_SUCCESS_OR_SKIP: frozenset[str] = _SUCCEEDED | _SKIPPED
 """Ends of a task after which Argo runs those that wait for it, unless they say otherwise."""
 
 
-@dataclass(frozen=True)
-class Decision:
+class Decision(NamedTuple):
     """Knowledge before the run about whether a task runs.
 
     Attributes:
@@ -195,7 +194,7 @@ class JudgedDag:
         if chosen is None:
             return decision
         phases = decision.phases & _phases(chosen)
-        return replace(decision, phases=phases, usual=decision.usual & phases or phases)
+        return decision._replace(phases=phases, usual=decision.usual & phases or phases)
 
     def _judged(self, task: Task) -> Decision:
         skipped = _SUCCEEDED if self._passes(task) else _SKIPPED
