@@ -34,6 +34,7 @@ from kfp_placement_engine.units.quantities import (
 )
 from kfp_placement_engine.units.resources import Amounts, Resources, add_to, raise_to
 
+_NOTHING: Resources = {}
 _MOST_FIELDS = 3
 """Largest number of fields that one warning names."""
 
@@ -91,7 +92,11 @@ def read_resources(leaf: Leaf, scope: Scope) -> LeafResources:
         listed = " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
         message = f"its {listed} {verbs[0]} known only at run time and {verbs[1]} as 0"
         warnings.append(("unknown-resources", message))
-    amounts = tuple(ContainerAmounts(*each) for each in of_each)
+    # Most pods have one container, whose requests are those of the pod.
+    amounts = tuple(
+        ContainerAmounts(requests if stated == requests else stated, limits or _NOTHING)
+        for stated, limits in of_each
+    )
     return LeafResources(requests, amounts, names, tuple(warnings))
 
 
