@@ -65,7 +65,7 @@ Without joins two loops of 5,000 iterations, one after another, would have 25 mi
 def needs_pod(activity: Activity) -> bool:
     """Return whether an activity has a pod, unlike joins, pauses and steps assumed to be cached."""
     step = activity.step
-    if activity.running is not None and not (step and not step.kind.has_pod):
+    if activity.running is not None and (step is None or step.kind.has_pod):
         return True
     return not activity.is_join and (step is None or step.needs_pod)
 

@@ -41,6 +41,7 @@ from kfp_placement_engine.readers.tree.task_order import check_size, ordered_tas
 from kfp_placement_engine.readers.tree.tasks import (
     Dag,
     Drivers,
+    Loop,
     Names,
     OutputKind,
     Task,
@@ -197,16 +198,7 @@ class _Expander:
         assert task.loop is not None
         name = position.prefix + task.name
         value = task.loop.items.evaluate(scope)
-        items = known_list(value)
-        if items is None and (problem := task.loop.problem(value)):
-            self._notices.add("loop-items", problem, task_of(name))
-            items = [None]
-        fields = _fields_of_items(task)
-        for item in items or () if fields else ():
-            lacking = [key for key in fields if isinstance(item, dict) and key not in item]
-            if lacking:
-                message = f"an item has no {lacking[0]:.80}, which it reads: the run fails there"
-                self._notices.add("unknown-tag", message, task_of(name))
+        items = self._items(task, task.loop, value, task_of(name))
         parameter = value.parameter if isinstance(value, Missing) else ""
         is_unread = any(
             isinstance(part, Composed) and part.is_unread(scope) for part in within(task.loop.items)
@@ -250,6 +242,20 @@ class _Expander:
         if not iterations:
             self._run.leave_out(task, position.prefix)
         return LoopResult(iterations, position.upstream)
+
+    def _items(self, task: Task, loop: Loop, value: Value, name: str) -> list[Any] | None:
+        """Return the items of a loop, one if the run fails there; None = known only at run time."""
+        items = known_list(value)
+        if items is None and (problem := loop.problem(value)):
+            self._notices.add("loop-items", problem, name)
+            items = [None]
+        fields = _fields_of_items(task)
+        for item in items or () if fields else ():
+            lacking = [key for key in fields if isinstance(item, dict) and key not in item]
+            if lacking:
+                message = f"an item has no {lacking[0]:.80}, which it reads: the run fails there"
+                self._notices.add("unknown-tag", message, name)
+        return items
 
     def _hooks(
         self, hook: Task, position: Position, loop: LoopResult, scope: Scope, artifacts: Scope
