@@ -1,10 +1,12 @@
 """Room of the cluster for runs that count by their demand: its nodes, less all other pods."""
 
 from collections import Counter
-from collections.abc import Container
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field
 
 from kfp_placement_controller.observed.pods import ObservedPod
+from kfp_placement_controller.pauses import lasts
+from kfp_placement_controller.queueing.requested_run import RequestedRun
 from kfp_placement_controller.sources.load import Load
 from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.demand import Demand
@@ -53,6 +55,10 @@ class ClusterRoom:
             return self._pods[run] > 0
         return bool(self.load.of_run(run).get("pods"))
 
+    def has_pods(self, run: RunKey) -> bool:
+        """Return whether a run has pods that have not ended, on a node or not."""
+        return self._pods[run] > 0
+
     def _count(self, pod: ObservedPod | None, sign: int) -> None:
         """Count the pods of each run that have not ended."""
         run = None if pod is None or pod.ended else self.load.run_of(pod)
@@ -74,6 +80,43 @@ class ClusterRoom:
             for name, node in self._nodes.items()
             if is_for_runs(node)
         ]
+
+
+@dataclass
+class IdleRuns:
+    """Admitted runs that take no pods, and since when.
+
+    A run is idle while it has no pod that could take room, or while somebody else has suspended it:
+    then its pods on nodes end, and no new ones come.
+    """
+
+    _since: dict[str, float] = field(default_factory=dict)
+
+    def sleeping(
+        self,
+        admitted: Iterable[RequestedRun],
+        room: ClusterRoom,
+        idle_after: Callable[[str, str], float],
+        monotonic_seconds: float,
+    ) -> set[RunKey]:
+        """Return the runs that have been idle for long.
+
+        Args:
+            admitted: all admitted runs.
+            room: the pods.
+            idle_after: function that returns how long runs may be idle, in seconds, by their
+                namespace and the queue that they name.
+            monotonic_seconds: the present moment.
+        """
+        before, self._since, sleeping = self._since, {}, set()
+        for run in admitted:
+            if room.has_pods(run.key) and not run.observed.is_suspended:
+                continue
+            uid = run.observed.owner.uid
+            since = self._since[uid] = before.get(uid, monotonic_seconds)
+            if not lasts(idle_after(run.key.namespace, run.queue_name), since, monotonic_seconds):
+                sleeping.add(run.key)
+        return sleeping
 
 
 def _taken(pod: ObservedPod | None) -> tuple[bool, str, Resources] | None:

@@ -30,7 +30,7 @@ from kfp_placement_controller.queueing.actions import (
     SteeringAction,
 )
 from kfp_placement_controller.queueing.backend import Backend, Decisions
-from kfp_placement_controller.queueing.cluster_room import ClusterRoom
+from kfp_placement_controller.queueing.cluster_room import ClusterRoom, IdleRuns
 from kfp_placement_controller.queueing.releases import PlannerState, PlannerWatch, Releases
 from kfp_placement_controller.queueing.requested_run import RequestedRun
 from kfp_placement_controller.queueing.requested_runs import RequestedRuns
@@ -87,6 +87,7 @@ class QueueCoordinator:
         self.runs = RequestedRuns()
         self.planner = PlannerWatch()
         self.room = ClusterRoom(Load(sources))
+        self.idle = IdleRuns()
         self.releases = Releases(self.monotonic)
         self.steering = Steering(self.monotonic)
         self.ranges = StartRanges()
@@ -160,6 +161,7 @@ class QueueCoordinator:
             self.steering.clear()
             self.ranges.lead()
             self.releases.lead()
+            self.idle = IdleRuns()
             self.decide_soon()
 
     # What follows.
@@ -181,15 +183,19 @@ class QueueCoordinator:
         taking_part = [each for each in self.runs if each.key.namespace in namespaces]
         waiting = [each for each in standing.waiting if each.key.namespace in namespaces]
         self._waiting = len(waiting)
+        admitted = [each for each in taking_part if each.is_admitted] + standing.starting
         situation = Situation(
             waiting,
             standing.refused,
             self.room,
-            [each for each in taking_part if each.is_admitted] + standing.starting,
+            admitted,
             self.queues,
             self.runs.requests(),
             planner.problem,
             fixed=frozenset(each.key for each in taking_part if self.steering.is_refused(each)),
+            sleeping=self.idle.sleeping(
+                admitted, self.room, self.queues.idle_after_seconds, monotonic_seconds
+            ),
             returning=self.releases.returning(),
         )
         decided = Decisions()

@@ -134,6 +134,7 @@ class RequestedRun:
         priority: int,
         unschedulable: str,
         *,
+        across_priority: int = 0,
         has_victims: bool = False,
         goes_last: bool = False,
     ) -> WaitingRun:
@@ -143,6 +144,7 @@ class RequestedRun:
             queue: queue that decides about it.
             priority: priority that the queue allows.
             unschedulable: reason why no node can take one of its steps, or "".
+            across_priority: priority against runs of other namespaces.
             has_victims: whether runs were suspended for it.
             goes_last: whether somebody has asked that the run stops; all others then go first.
         """
@@ -156,6 +158,7 @@ class RequestedRun:
             has_victims,
             goes_last,
             None if self.spec is None else self.spec.makespan_seconds,
+            across_priority,
         )
 
     def as_admitted(

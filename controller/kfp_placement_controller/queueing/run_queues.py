@@ -71,6 +71,22 @@ class RunQueues:
         allowed = PriorityRange() if queue is None else queue.spec.priorities
         return max(allowed.min, min(priority, allowed.max))
 
+    def across_priority(self, key: QueueKey, priority: int) -> int:
+        """Return a priority as it counts against runs of other namespaces."""
+        queue = self._queues.get(key)
+        allowed = PriorityRange() if queue is None else queue.spec.priorities
+        return max(0, min(self.allowed_priority(key, priority), allowed.max_across))
+
+    def idle_after_seconds(self, namespace: str, name: str) -> float:
+        """Return how long a run may have no pod until other queues may have its room.
+
+        Args:
+            namespace: namespace of the run.
+            name: queue that its steps name.
+        """
+        queue = self._queues.get(self.of_run(namespace, name))
+        return (RunQueueSpec() if queue is None else queue.spec).idle_after_seconds
+
     def get(self, key: QueueKey) -> ObservedQueue | None:
         """Return a queue, or None if there is none of that name."""
         return self._queues.get(key)
@@ -99,4 +115,5 @@ def rules_of(spec: RunQueueSpec) -> QueueRules:
         capacity=resources_of(spec.capacity) or None,
         aging_per_hour=spec.aging_per_hour,
         reserve_after_seconds=spec.reserve_after_seconds,
+        weight=spec.weight if spec.backend == QueueBackend.BUILTIN else 0.0,
     )

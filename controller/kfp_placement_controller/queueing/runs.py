@@ -25,6 +25,7 @@ class QueueRules:
         capacity: amounts that replace the sum of the nodes, where node pools grow.
         reserve_after_seconds: time from the submission of a waiting run until room is kept for it.
         aging_per_hour: growth of a run's priority in each hour that it waits.
+        weight: weight of its share of the cluster; 0 for a queue that another backend shares.
     """
 
     quota: Resources = field(default_factory=dict)
@@ -33,6 +34,7 @@ class QueueRules:
     capacity: Resources | None = None
     aging_per_hour: float = 0.0
     reserve_after_seconds: float = math.inf
+    weight: float = 1.0
 
 
 Rules = Mapping[QueueKey, QueueRules]
@@ -50,6 +52,7 @@ class WaitingRun:
         key: key of the run.
         queue: RunQueue that decides about it.
         priority: priority that its queue allows.
+        across_priority: the same against runs of other namespaces.
         submitted_at: time of its submission; a suspended run keeps it.
         demand: resources that it needs.
         unschedulable: reason why no node can take one of its steps, or "".
@@ -68,6 +71,7 @@ class WaitingRun:
     has_victims: bool = False
     goes_last: bool = False
     makespan_seconds: float | None = None
+    across_priority: int = 0
 
     def as_admitted(self, now: datetime) -> "AdmittedRun":
         """Return the run as if it started now.
@@ -77,7 +81,15 @@ class WaitingRun:
         """
         seconds = self.makespan_seconds
         ends_at = None if seconds is None else now + timedelta(seconds=seconds)
-        return AdmittedRun(self.key, self.queue, self.priority, now, self.demand, ends_at=ends_at)
+        return AdmittedRun(
+            self.key,
+            self.queue,
+            self.priority,
+            now,
+            self.demand,
+            ends_at=ends_at,
+            across_priority=self.across_priority,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +100,14 @@ class AdmittedRun:
         key: key of the run.
         queue: RunQueue that decides about it.
         priority: priority that its queue allows.
+        across_priority: the same against runs of other namespaces.
         admitted_at: time of its last start.
         demand: resources that its remaining steps need.
         suspended: whether it is suspended; it keeps room until its running steps have ended.
         is_fixed: whether it cannot be suspended: another backend has admitted it, somebody else has
             suspended it, or its object refuses to be changed.
         ends_at: end by the plan in force, or None without a plan.
+        sleeps: whether it has taken no pod for long: other queues may have its room until it does.
     """
 
     key: RunKey
@@ -104,6 +118,8 @@ class AdmittedRun:
     suspended: bool = False
     is_fixed: bool = False
     ends_at: datetime | None = None
+    across_priority: int = 0
+    sleeps: bool = False
 
     @property
     def may_be_suspended(self) -> bool:

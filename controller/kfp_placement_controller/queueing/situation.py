@@ -59,6 +59,8 @@ class Situation:
         requests: all RunRequests, also of runs that have ended or take no part.
         planner_problem: reason why no planner says what runs need, or "".
         fixed: admitted runs whose objects refuse to be changed: they cannot be stopped.
+        sleeping: admitted runs that have taken no pod for long. They count by their pods, and by
+            their demand for their own queue alone.
         returning: namespaces whose RunQueue was there a moment ago: it may be being replaced.
     """
 
@@ -70,6 +72,7 @@ class Situation:
     requests: Collection[ObservedRequest]
     planner_problem: str
     fixed: Collection[RunKey]
+    sleeping: Collection[RunKey]
     returning: Collection[str]
 
     def __post_init__(
@@ -95,7 +98,7 @@ class Situation:
             else:
                 self.waiting.append(run)
         counted = {each.key for each in (*self.admitted, *self.waiting) if each.demand is not None}
-        self.nodes = room.rooms(counted | self.draining.keys())
+        self.nodes = room.rooms((counted | self.draining.keys()) - {*self.sleeping})
 
     def queue_of(self, run: RequestedRun) -> QueueKey:
         """Return the RunQueue that decides about a run."""

@@ -114,6 +114,9 @@ class PriorityRange(ResourceModel):
     max: Priority = MAX_PRIORITY
     """The greatest."""
 
+    max_across: int = Field(default=0, ge=0, le=MAX_PRIORITY)
+    """The greatest against runs of other namespaces."""
+
     @model_validator(mode="after")
     def _is_a_range(self) -> "PriorityRange":
         if self.min > self.max:
@@ -153,6 +156,12 @@ class RunQueueSpec(ResourceModel):
 
     Until then runs behind it may begin first, if they fit; forever, if they kept coming.
     """
+
+    weight: float = Field(default=1.0, ge=0.001, le=1000.0)
+    """Weight of its share of the cluster, beside those of the other RunQueues."""
+
+    idle_after_seconds: Deadline = 600.0
+    """Time without a pod after which other queues may have the room of a run until it has one."""
 
     on_controller_down: Annotated[str, one_of(ControllerDown)] = ControllerDown.RUN.value
     """Rule for runs while nobody admits them."""

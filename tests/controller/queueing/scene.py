@@ -63,10 +63,10 @@ def a_queue(
     )
 
 
-def a_run(name: str, hours: float = 0.0, **fields: Any) -> QueuedRun:
+def a_run(name: str, hours: float = 0.0, namespace: str = TEAM, **fields: Any) -> QueuedRun:
     submitted = START + timedelta(hours=hours)
     owner = RunOwner(WORKFLOWS, name, f"uid-{name}")
-    run = QueuedRun(RunKey(TEAM, name), owner, "1", submitted, is_held=True)
+    run = QueuedRun(RunKey(namespace, name), owner, "1", submitted, is_held=True)
     return replace(run, **fields)
 
 
@@ -191,16 +191,17 @@ class SimulatedScene(Scene):
         self.written: dict[str, dict[str, Any]] = {}
         self.versions = itertools.count(2)
 
-    def submit(self, name: str, hours: float = 0.0, **spec: Any) -> None:
+    def submit(self, name: str, hours: float = 0.0, namespace: str = TEAM, **spec: Any) -> None:
         """A run is there, and the planner has said what it needs: nothing unless said.
 
         Args:
             name: of the run.
             hours: after `START`.
+            namespace: of the run; its name is one of all namespaces.
             spec: of the RunRequest; `cpu`, `gpu`, `memory` and `pods` are amounts of its demand.
         """
         self.specs[name] = _with_demand(spec)
-        self.by_name[name] = a_run(name, hours)
+        self.by_name[name] = a_run(name, hours, namespace)
         self.change(name)
 
     def submit_and_settle(self, name: str, hours: float = 0.0, **spec: Any) -> None:
@@ -212,7 +213,7 @@ class SimulatedScene(Scene):
         """A run has changed."""
         fields["version"] = str(next(self.versions))
         run = self.by_name[name] = replace(self.by_name[name], **fields)
-        self.coordinator.handle(WORKFLOWS, Change((TEAM, name), None, run))
+        self.coordinator.handle(WORKFLOWS, Change(tuple(run.key), None, run))
         self.show(name)
 
     def end(self, name: str) -> None:
@@ -263,16 +264,16 @@ class SimulatedScene(Scene):
             f"pod-of-{run}",
             workflow=run,
             workflow_uid=f"uid-{run}",
-            namespace=TEAM,
+            namespace=self.by_name[run].key.namespace if run else TEAM,
             phase=phase,
             node_name=node_name,
             requests=amounts,
         )
-        self.coordinator.handle(PODS, Change((TEAM, pod.name), None, pod))
+        self.coordinator.handle(PODS, Change((pod.namespace, pod.name), None, pod))
         return pod
 
     def end_pod(self, pod: ObservedPod) -> None:
-        self.coordinator.handle(PODS, Change((TEAM, pod.name), pod, None))
+        self.coordinator.handle(PODS, Change((pod.namespace, pod.name), pod, None))
 
     def settle(self) -> list[str]:
         """Carry out what is decided until nothing is; returns what happened to runs, in words."""

@@ -1,7 +1,10 @@
 """Decision about which waiting runs may start: a function of runs, rules and nodes."""
 
-from collections.abc import Iterable, Sequence
+import heapq
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from operator import itemgetter
 
 from kfp_placement_controller.queueing.builtin.reservations import Reservations
 from kfp_placement_controller.queueing.runs import NO_RULES, AdmittedRun, Rules, WaitingRun
@@ -28,9 +31,11 @@ def waiting_verdicts(
 ) -> list[Verdict]:
     """Return a verdict for each waiting run: whether it may start, or why not.
 
-    Runs are tried in order. A run that does not fit waits and stops nobody behind it (backfill),
+    Runs are tried in turns. A run that does not fit waits and stops nobody behind it (backfill),
     unless room is kept for it: because other runs were suspended for it and it fits once they have
-    stopped, or because it has waited long.
+    stopped, or because it has waited long. Behind it are only runs whose queues would have a larger
+    share with them than its queue with it, so nobody gets room kept at the cost of a queue that
+    takes less.
 
     Args:
         waiting: runs that are held.
@@ -42,15 +47,17 @@ def waiting_verdicts(
     Returns:
         The verdicts, in the order in which the runs were tried.
     """
-    runs = in_order(waiting, rules, now)
-    reservations = Reservations(admitted, rules, nodes, runs)
+    ordered = in_order(waiting, rules, now)
+    reservations = Reservations(admitted, rules, nodes, ordered)
+    runs: list[WaitingRun] = []
     # Room is kept for one run of each queue that has waited long, and for one of the cluster. Only
     # the missing kind of room is kept: a run that waits for its queue's quota must not keep other
     # queues from the cluster.
     kept: set[QueueKey | None] = set()
     lacks: dict[RunKey, tuple[Lack, ...]] = {}
     taking: list[WaitingRun] = []
-    for run in runs:
+    for run in _turns(ordered, reservations):
+        runs.append(run)
         missing = lacks[run.key] = reservations.lacks(run)
         takes = not missing or (
             run.has_victims and _fits_later(run, taking, admitted, rules, nodes)
@@ -68,6 +75,31 @@ def waiting_verdicts(
             taking.append(run)
     keeping = {run.key for run in taking}
     return verdicts_of([TriedRun(run.key, run.queue, lacks[run.key]) for run in runs], keeping)
+
+
+def _turns(ordered: Iterable[WaitingRun], reservations: Reservations) -> Iterator[WaitingRun]:
+    """Yield runs in turns: next is the queue with the smallest share if its first run starts.
+
+    What has been decided about a run must be in the reservations when the next is asked for. Where
+    an administrator lets a priority count across namespaces, it goes before shares; between equal
+    shares the submission decides.
+    """
+    left = defaultdict[QueueKey, deque[WaitingRun]](deque)
+    for run in ordered:
+        left[run.queue].append(run)
+
+    def turn(queue: QueueKey) -> tuple[bool, int, float, datetime, RunKey, QueueKey]:
+        run = left[queue][0]
+        share = reservations.share(queue, run.demand.peak)
+        return run.goes_last, -run.across_priority, share, run.submitted_at, run.key, queue
+
+    turns = [turn(queue) for queue in left]
+    heapq.heapify(turns)
+    while turns:
+        queue = heapq.heappop(turns)[-1]
+        yield left[queue].popleft()
+        if left[queue]:
+            heapq.heappush(turns, turn(queue))
 
 
 def _has_its_turn(run: WaitingRun, rules: Rules, now: datetime) -> bool:
@@ -96,8 +128,18 @@ def _fits_later(
     return not later.lacks(run)
 
 
+def interleaved(runs: Iterable[WaitingRun]) -> list[WaitingRun]:
+    """Return runs by turns of their queues: the first of each, then the second, and so on."""
+    seen = Counter[QueueKey]()
+    rounds: list[tuple[int, WaitingRun]] = []
+    for run in runs:
+        rounds.append((seen[run.queue], run))
+        seen[run.queue] += 1
+    return [run for _, run in sorted(rounds, key=itemgetter(0))]
+
+
 def in_order(waiting: Iterable[WaitingRun], rules: Rules, now: datetime) -> list[WaitingRun]:
-    """Return runs in the order of trying: by priority, which grows while they wait, then by age."""
+    """Return runs in order: by priority, which grows while they wait, then by age."""
 
     def place(run: WaitingRun) -> tuple[bool, float, datetime, RunKey]:
         hours = max(0.0, (now - run.submitted_at).total_seconds()) / _SECONDS_PER_HOUR

@@ -1,28 +1,25 @@
 """The built-in queue as a backend: quotas of RunQueues, and the room of the cluster."""
 
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from kfp_placement_controller.queueing.backend import BY_REQUEST, Decisions, Stop
+from kfp_placement_controller.queueing.backend import BY_REQUEST, Decisions
 from kfp_placement_controller.queueing.builtin.admission import waiting_verdicts
-from kfp_placement_controller.queueing.builtin.reservations import Reservations
+from kfp_placement_controller.queueing.builtin.preemption import first_preemption
 from kfp_placement_controller.queueing.builtin.simulation import QueueSimulation
 from kfp_placement_controller.queueing.requested_run import RequestedRun
-from kfp_placement_controller.queueing.runs import AdmittedRun, Rules, WaitingRun
+from kfp_placement_controller.queueing.runs import AdmittedRun, WaitingRun
 from kfp_placement_controller.queueing.situation import DrainingRun, Situation
 from kfp_placement_controller.queueing.verdicts import TAKEN_BY_OTHERS
 from kfp_placement_engine.contract.run_queue import QueueBackend
 from kfp_placement_engine.model.demand import Demand
-from kfp_placement_engine.model.keys import QueueKey, RunKey
-from kfp_placement_engine.units.resources import Resources, add_to
+from kfp_placement_engine.model.keys import QueueKey
+from kfp_placement_engine.units.resources import add_to
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import Kind
-
-_MOST_COMPARED = 20_000
-"""Limit of the pairs (a waiting run, a run with room) that are compared to find runs to suspend."""
 
 _DRAINING_SHARE = 0.1
 """Share of a stopped run's remaining time after which its running steps are expected to end."""
@@ -49,10 +46,12 @@ class BuiltinBackend:
         verdicts = waiting_verdicts(waiting.values(), admitted, rules, nodes, now)
         starting = [waiting[each.key] for each in verdicts if each.is_admitted]
         held = [each for each in verdicts if not each.is_admitted]
-        used: dict[QueueKey, Counter[str]] = {}
+        used = defaultdict[QueueKey, Counter[str]](Counter)
         for run in admitted:
-            add_to(used.setdefault(run.queue, Counter()), run.demand.peak)
-        taking = [*admitted, *(run.as_admitted(now) for run in starting)]
+            add_to(used[run.queue], run.demand.peak)
+        # Runs that start only now have no room to give back yet.
+        new = [replace(run.as_admitted(now), is_fixed=True) for run in starting]
+        taking = [*admitted, *new]
         stuck = [waiting[each.key] for each in held if each.missing[0].rule in TAKEN_BY_OTHERS]
         # A run for which room is kept counts as if it were admitted.
         kept = [
@@ -61,79 +60,14 @@ class BuiltinBackend:
             if each.keeps_room
         ]
         uids = {run.key: run.observed.owner.uid for run in own_runs}
-        new_keys = {run.key for run in starting}
         return Decisions(
             verdicts={each.key: each for each in verdicts},
-            stops=_first_preemption(stuck, taking, kept, new_keys, uids, rules, nodes),
+            stops=first_preemption(stuck, taking, kept, uids, rules, nodes),
             used=used,
             simulations=(
                 QueueSimulation([waiting[each.key] for each in held], taking, rules, nodes),
             ),
         )
-
-
-def _first_preemption(
-    stuck: Sequence[WaitingRun],
-    taking: Sequence[AdmittedRun],
-    kept: Sequence[AdmittedRun],
-    starting: Collection[RunKey],
-    uids: Mapping[RunKey, str],
-    rules: Rules,
-    nodes: Sequence[Resources],
-) -> Mapping[RunKey, Stop]:
-    """Return the runs to suspend for the first waiting run that can then start; empty for none."""
-    lowest = min((run.priority for run in taking if run.may_be_suspended), default=None)
-    if lowest is None:
-        return {}
-    stuck = [run for run in stuck if not run.goes_last and run.priority > lowest]
-    most = max(1, _MOST_COMPARED // len(taking))
-    for run in stuck[:most]:
-        # The room that suspended runs give back must not be kept for another run.
-        beside = [*taking, *(each for each in kept if each.key != run.key)]
-        victims = preempted(run, beside, rules, nodes)
-        # Runs that start only now have no room to give back yet.
-        if victims and not set(victims) & set(starting):
-            note = f"suspended: run {run.key.name} of a higher priority needs the room"
-            return dict.fromkeys(victims, Stop(uids[run.key], note))
-    return {}
-
-
-def preempted(
-    run: WaitingRun, admitted: Sequence[AdmittedRun], rules: Rules, nodes: Sequence[Resources]
-) -> list[RunKey]:
-    """Return the runs to suspend so that a waiting run can start; all of them are needed.
-
-    Only runs of lower priorities are suspended: the lowest first, and of equal ones the run
-    admitted last. Waiting does not raise priorities here, as runs of the same priority would
-    otherwise suspend each other in turn. Runs that are already suspended count as gone.
-
-    Args:
-        run: a waiting run.
-        admitted: runs that take room.
-        rules: rules of the queues.
-        nodes: the cluster.
-
-    Returns:
-        Empty if `run` fits as soon as the suspended runs have stopped, or cannot fit at all.
-    """
-    staying = [each for each in admitted if not each.suspended]
-    lower = [each for each in staying if each.may_be_suspended and each.priority < run.priority]
-    lower.sort(key=lambda each: (-each.priority, each.admitted_at, each.key), reverse=True)
-    reservations = Reservations(staying, rules, nodes, [run])
-    released: list[AdmittedRun] = []
-    while reservations.lacks(run):
-        if len(released) == len(lower):
-            return []
-        released.append(lower[len(released)])
-        reservations.release(released[-1])
-    victims = []
-    # Some runs give back room that is not needed. Let these stay, starting with the last one.
-    for each in reversed(released):
-        reservations.reserve(each)
-        if reservations.lacks(run):
-            reservations.release(each)
-            victims.append(each.key)
-    return victims[::-1]
 
 
 def _as_waiting(run: RequestedRun, situation: Situation, preemptors: Collection[str]) -> WaitingRun:
@@ -142,6 +76,7 @@ def _as_waiting(run: RequestedRun, situation: Situation, preemptors: Collection[
         queue,
         situation.queues.allowed_priority(queue, run.priority),
         "" if run.spec is None else run.spec.unschedulable,
+        across_priority=situation.queues.across_priority(queue, run.priority),
         has_victims=run.observed.owner.uid in preemptors,
         goes_last=run.observed.preempted_for == BY_REQUEST,
     )
@@ -155,7 +90,11 @@ def _as_admitted(run: RequestedRun, situation: Situation, now: datetime) -> Admi
         or run.observed.is_suspended
         or situation.queues.backend_of(queue) != QueueBackend.BUILTIN
     )
-    return run.as_admitted(queue, priority, now, is_fixed=is_fixed)
+    return replace(
+        run.as_admitted(queue, priority, now, is_fixed=is_fixed),
+        across_priority=situation.queues.across_priority(queue, run.priority),
+        sleeps=run.key in situation.sleeping,
+    )
 
 
 def _as_draining(draining: DrainingRun, situation: Situation, now: datetime) -> AdmittedRun:

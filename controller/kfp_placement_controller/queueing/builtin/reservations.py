@@ -1,12 +1,13 @@
 """Reservations of admitted runs, as sums, and what one more run lacks beside them."""
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
 from kfp_placement_controller.queueing.builtin.gang_room import GangRoom
 from kfp_placement_controller.queueing.runs import NO_RULES, AdmittedRun, Rules, WaitingRun
 from kfp_placement_controller.queueing.verdicts import RUNS, Lack, Rule
-from kfp_placement_engine.model.demand import Demand, PodGroup
+from kfp_placement_engine.model.demand import PodGroup
 from kfp_placement_engine.model.keys import QueueKey
 from kfp_placement_engine.units.resources import (
     MAX_SUM,
@@ -35,13 +36,39 @@ class _Cluster:
             self._capacity = {**there, "pods": MAX_SUM, **capacity}
             rooms.append(minus(self._capacity, there))
         self._empty = GangRoom.of(rooms, gangs)
-        self._taken: dict[str, int] = {}
+        self._taken = Counter[str]()
+        self._of_queue = defaultdict[QueueKey, Counter[str]](Counter)
+        self._asleep = defaultdict[QueueKey, Counter[str]](Counter)
 
-    def add(self, demand: Demand, sign: int) -> None:
+    def add(self, run: WaitingRun | AdmittedRun, sign: int) -> None:
         """Add a demand; more than there is counts as all there is: alone, such a run may start."""
-        for name, amount in demand.peak.items():
-            counted = min(amount, self._capacity.get(name, 0))
-            self._taken[name] = self._taken.get(name, 0) + sign * counted
+        change = add_to if sign > 0 else subtract_from
+        counted = self._counted(run.demand.peak)
+        change(self._of_queue[run.queue], counted)
+        change(self._asleep[run.queue] if _sleeps(run) else self._taken, counted)
+
+    def share(self, queue: QueueKey, weight: float, part: float, more: Resources) -> float:
+        """Return the weighted dominant share of a queue.
+
+        It is the largest ratio, over resources, of what the queue takes above its part of the
+        cluster to the cluster, divided by the weight; 0 if it takes no more than its part.
+
+        Args:
+            queue: the queue.
+            weight: its weight.
+            part: its part of the cluster.
+            more: what it would take besides.
+        """
+        taken, added = self._of_queue[queue], self._counted(more)
+        above = [
+            (taken[name] + added.get(name, 0)) / there - part
+            for name, there in self._capacity.items()
+            if there > 0
+        ]
+        return max(0.0, *above, 0.0) / weight
+
+    def _counted(self, amounts: Resources) -> dict[str, int]:
+        return {name: min(each, self._capacity.get(name, 0)) for name, each in amounts.items()}
 
     def pack(self, gangs: Sequence[PodGroup]) -> None:
         """Pack the gangs of all admitted runs at once, so that the largest pods come first."""
@@ -55,7 +82,8 @@ class _Cluster:
         if gangs:
             self._gangs.take(gangs)
 
-    def lacks(self, demand: Demand, overcommit: float) -> tuple[Lack, ...]:
+    def lacks(self, run: WaitingRun, overcommit: float) -> tuple[Lack, ...]:
+        demand, asleep = run.demand, self._asleep[run.queue]
         peak = without_zeros(demand.peak)
         if there_is_none := [name for name in peak if self._capacity.get(name, 0) <= 0]:
             return tuple(Lack(Rule.NO_NODE, name, peak[name]) for name in there_is_none)
@@ -65,7 +93,8 @@ class _Cluster:
         for name, amount in peak.items():
             limit = int(self._capacity[name] * overcommit)
             counted = min(amount, self._capacity[name], limit)
-            if (over := self._taken.get(name, 0) + counted - limit) > 0:
+            taken = self._taken[name] + asleep[name]
+            if (over := taken + counted - limit) > 0:
                 missing.append(Lack(Rule.CAPACITY, name, over))
         if not missing and demand.gangs and (pods := self._gangs.lacks(demand.gangs)):
             missing.append(Lack(Rule.GANGS, "pods", pods))
@@ -73,7 +102,11 @@ class _Cluster:
 
 
 class Reservations:
-    """Reservations of admitted runs, by queue and in the cluster."""
+    """Reservations of admitted runs, by queue and in the cluster.
+
+    A run that sleeps counts for its own queue alone. So a queue cannot be given more than its rules
+    allow while its runs sleep, and all of them may wake.
+    """
 
     def __init__(
         self,
@@ -94,7 +127,8 @@ class Reservations:
         self._by_queue = defaultdict[QueueKey, Counter[str]](Counter)
         self._admitted = {run.key: run for run in admitted}
         runs: list[WaitingRun | AdmittedRun] = [*self._admitted.values(), *waiting]
-        gangs = [group for run in runs for group in run.demand.gangs]
+        gangs = [group for run in runs for group in _gangs(run)]
+        self._weights = math.fsum(each.weight for each in rules.values())
         capacities = {_named(each.capacity) for each in (NO_RULES, *rules.values())}
         self._clusters = {each: _Cluster(nodes, dict(each), gangs) for each in capacities}
         for run in self._admitted.values():
@@ -116,13 +150,27 @@ class Reservations:
         """Count a run as admitted: one that was released, or that is let run."""
         self._admitted[run.key] = run
         self._count(run, 1)
-        self._is_packed &= not run.demand.gangs
+        self._is_packed &= not _gangs(run)
 
     def release(self, run: AdmittedRun) -> None:
         """Count an admitted run no longer."""
         del self._admitted[run.key]
         self._count(run, -1)
-        self._is_packed &= not run.demand.gangs
+        self._is_packed &= not _gangs(run)
+
+    def share(self, queue: QueueKey, more: Resources | None = None) -> float:
+        """Return the share of the cluster that a queue takes above its part, by its weight.
+
+        Args:
+            queue: the queue.
+            more: what it would take besides.
+        """
+        rules = self._rules.get(queue, NO_RULES)
+        if not rules.weight:
+            return 0.0
+        part = rules.weight / max(self._weights, rules.weight)
+        cluster = self._clusters[_named(rules.capacity)]
+        return cluster.share(queue, rules.weight, part, more or {})
 
     def lacks(self, run: WaitingRun) -> tuple[Lack, ...]:
         """Return what the run lacks by the first rule that keeps it waiting; () if it may start."""
@@ -136,23 +184,31 @@ class Reservations:
         return (
             _over(Rule.QUOTA_SIZE, needs, {}, quota)
             or _over(Rule.QUOTA, needs, self._by_queue.get(run.queue, {}), quota)
-            or self._clusters[_named(rules.capacity)].lacks(run.demand, rules.overcommit)
+            or self._clusters[_named(rules.capacity)].lacks(run, rules.overcommit)
         )
 
     def _count(self, run: WaitingRun | AdmittedRun, sign: int) -> None:
         self._count_in_queue(run, sign)
         for cluster in self._clusters.values():
-            cluster.add(run.demand, sign)
+            cluster.add(run, sign)
 
     def _count_in_queue(self, run: WaitingRun | AdmittedRun, sign: int) -> None:
         change = add_to if sign > 0 else subtract_from
         change(self._by_queue[run.queue], {**run.demand.peak, RUNS: 1})
 
     def _pack(self) -> None:
-        gangs = [each for run in self._admitted.values() for each in run.demand.gangs]
+        gangs = [each for run in self._admitted.values() for each in _gangs(run)]
         for cluster in self._clusters.values():
             cluster.pack(gangs)
         self._is_packed = True
+
+
+def _sleeps(run: WaitingRun | AdmittedRun) -> bool:
+    return isinstance(run, AdmittedRun) and run.sleeps
+
+
+def _gangs(run: WaitingRun | AdmittedRun) -> Sequence[PodGroup]:
+    return () if _sleeps(run) else run.demand.gangs
 
 
 def _named(capacity: Resources | None) -> tuple[tuple[str, int], ...]:

@@ -1,6 +1,6 @@
 """Simulation of queues from now on: forecasts when waiting runs start if all goes as planned.
 
-Runs end when their plans say; at each end, the runs that fit are admitted, in order. Runs that are
+Runs end when their plans say; at each end, the runs that fit are admitted, in turns. Runs that are
 yet to come, preemption, and how much longer runs take beside others are left out: whoever shows a
 forecast corrects it by how earlier ones turned out (`start_ranges`).
 """
@@ -10,7 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from kfp_placement_controller.queueing.builtin.admission import in_order, waiting_verdicts
+from kfp_placement_controller.queueing.builtin.admission import (
+    in_order,
+    interleaved,
+    waiting_verdicts,
+)
 from kfp_placement_controller.queueing.runs import AdmittedRun, Rules, WaitingRun
 from kfp_placement_controller.queueing.start_forecast import StartForecast
 from kfp_placement_engine.model.keys import RunKey
@@ -22,8 +26,8 @@ class SimulationParams:
     """Bounds and assumptions of a simulation.
 
     Attributes:
-        most_runs: number of waiting runs that are simulated, first in order; the others start later
-            than these.
+        most_runs: number of waiting runs that are simulated, the first of each queue; the others
+            start later than these.
         most_tries: number of tries of single runs, a bound on the work that is the same on every
             machine. 5,000 take some 100 ms, and simulate some 50 ends of runs where 100 wait.
         overdue_share: further duration of a run that is overdue by its plan, as a share of the time
@@ -67,7 +71,7 @@ class _Progress:
         self._queues = queues
         self._params = queues.params
         self._now = now
-        ordered = in_order(queues.waiting, queues.rules, now)
+        ordered = interleaved(in_order(queues.waiting, queues.rules, now))
         self._waiting = ordered[: self._params.most_runs]
         self._others = ordered[self._params.most_runs :]
         self._running = {run.key: run for run in queues.admitted}

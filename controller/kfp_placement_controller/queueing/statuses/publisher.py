@@ -51,6 +51,9 @@ _AT_ONCE = frozenset({"phase", "conditions", "queue", "assignedNodes"})
 _OF_OTHERS = frozenset({"waiting", "message"})
 """Fields that change with every run that is submitted, or starts, behind a run."""
 
+ASLEEP = "it has had no pod for long: runs of other queues may have its room until it has one"
+"""Note of an admitted run that sleeps."""
+
 _MOST_REMEMBERED = 10_000
 """Largest number of remembered writes, and of remembered causes; the objects state both, too."""
 
@@ -166,9 +169,8 @@ class QueuePublisher:
         )
         before, self._worked_out = self._worked_out, {}
         starting = _starting(situation, decided)
-        names = {
-            each.observed.owner.uid: each.key.name
-            for each in (*situation.waiting, *situation.admitted)
+        keys = {
+            each.observed.owner.uid: each.key for each in (*situation.waiting, *situation.admitted)
         }
         for run in runs:
             # A run that is being started gets its status when its object shows that it has started.
@@ -177,7 +179,7 @@ class QueuePublisher:
             is_starting = run.key in starting and run.status.phase != RequestPhase.ADMITTED
             if run.request is None or is_starting:
                 continue
-            place = self._place(run, situation, decided, names, now)
+            place = self._place(run, situation, decided, keys, now)
             patch = before.get(run.key)
             if patch is None or patch.run is not run or patch.place != place:
                 patch = _Patch(run, place, request_status_patch(run, place, now))
@@ -262,7 +264,7 @@ class QueuePublisher:
         run: RequestedRun,
         situation: Situation,
         decided: Decisions,
-        names: Mapping[str, str],
+        keys: Mapping[str, RunKey],
         now: datetime,
     ) -> RunPlace:
         queue = situation.queue_of(run)
@@ -272,6 +274,8 @@ class QueuePublisher:
             notes.append(f"there is no RunQueue {run.queue_name}: it is in {queue.name}")
         if priority != run.priority:
             notes.append(f"priority {run.priority} counts as {priority} in {queue.name}")
+        if run.key in situation.sleeping:
+            notes.append(ASLEEP)
         verdict, undecided = decided.verdicts.get(run.key), situation.undecided.get(run.key)
         starts = None
         if verdict is not None and not verdict.is_admitted:
@@ -285,7 +289,7 @@ class QueuePublisher:
             undecided=NOT_KNOWN_YET if undecided is None else undecided.why,
             draining=run.key in situation.draining,
             cause=self._causes.get(run.observed.owner.uid),
-            stopped=_stopped(run, names),
+            stopped=_stopped(run, keys),
             notes=tuple(notes),
             nodes=decided.nodes.get(run.key, None if keeps_nodes else ()),
             starts=starts,
@@ -298,15 +302,20 @@ def _starting(situation: Situation, decided: Decisions) -> set[RunKey]:
     return starting | {key for key, verdict in decided.verdicts.items() if verdict.is_admitted}
 
 
-def _stopped(run: RequestedRun, names: Mapping[str, str]) -> str:
+def _stopped(run: RequestedRun, keys: Mapping[str, RunKey]) -> str:
     """Return why a run was stopped that waits again, or "" if it was not.
 
     Args:
         run: the run.
-        names: names of runs by uid.
+        keys: keys of runs by uid.
     """
     preempted_for = run.observed.preempted_for if run.observed.is_preempted else ""
     if preempted_for in _STOPPED:
         return _STOPPED[preempted_for]
-    name = names.get(preempted_for)
-    return f"stopped for {f'run {name}' if name else 'a run'} of a higher priority"
+    preemptor = keys.get(preempted_for)
+    if preemptor is None:
+        return "stopped for a run that goes first"
+    if preemptor.namespace != run.key.namespace:
+        # Who may see this namespace may not see the other one.
+        return "stopped for a run of another namespace"
+    return f"stopped for run {preemptor.name} of a higher priority"

@@ -8,7 +8,7 @@ from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.queueing.situation import Situation
 from kfp_placement_controller.queueing.statuses.conditions import status_changes
 from kfp_placement_engine.contract.keys import ENABLED_LABEL
-from kfp_placement_engine.contract.run_queue import amounts_of
+from kfp_placement_engine.contract.run_queue import QueueBackend, amounts_of
 from kfp_placement_engine.contract.shared_parts import ConditionFinding
 from kfp_placement_engine.units.resources import Resources
 from kfp_placement_kube.kinds import JsonObject
@@ -68,7 +68,7 @@ def findings_of(
         ready = ConditionFinding(READY, False, "Paused", "the PlacementPolicy is paused")
     else:
         ready = _admitting(queue, situation.planner_problem, blocking_type)
-    findings = [ready, _validity(queue.problem, has_rules=has_rules)]
+    findings = [ready, _validity(queue, has_rules=has_rules)]
     if backend_problem is not None or queue.status.condition(BACKEND_READY) is not None:
         reason, message = "Ready", f"runs are admitted by {queue.spec.backend}"
         if backend_problem:
@@ -96,14 +96,17 @@ def _admitting(queue: ObservedQueue, planner_problem: str, blocking_type: str) -
     return ConditionFinding(READY, True, "Admitting", "runs are admitted")
 
 
-def _validity(problem: str, *, has_rules: bool) -> ConditionFinding:
+def _validity(queue: ObservedQueue, *, has_rules: bool) -> ConditionFinding:
     """Return the condition `Valid`: whether the spec could be read, and what applies if not."""
-    if not problem:
-        return ConditionFinding(VALID, True, "Valid", "the queue is as it is written")
+    if not queue.problem:
+        message = "the queue is as it is written"
+        if queue.spec.backend == QueueBackend.KUEUE and queue.spec.weight != 1:
+            message += "; weight has no effect: Kueue shares by fairSharing of its ClusterQueues"
+        return ConditionFinding(VALID, True, "Valid", message)
     effect = (
         "the last valid version holds" if has_rules else "nobody is admitted; correct the queue"
     )
-    return ConditionFinding(VALID, False, "Misconfigured", f"{effect}: {problem}")
+    return ConditionFinding(VALID, False, "Misconfigured", f"{effect}: {queue.problem}")
 
 
 def queue_status_patch(

@@ -1,6 +1,6 @@
 """Whom a run of higher priority makes wait."""
 
-from kfp_placement_controller.queueing.builtin.backend import preempted
+from kfp_placement_controller.queueing.builtin.preemption import preempted
 from tests.controller.queueing.builders import GPU, a_demand, admitted, after, nodes, rules, waiting
 
 QUOTA = rules(quota={"cpu": 8000})

@@ -1,0 +1,125 @@
+"""Namespaces side by side in the queue: what one gets of another, and what it is told."""
+
+from dataclasses import replace
+
+import pytest
+
+from kfp_placement_engine.model.keys import QueueKey
+from tests.controller.queueing.scene import SimulatedScene, a_node, a_queue
+
+OTHER = "others"
+
+
+def two_namespaces(cpu=8, **rules):
+    queue = a_queue(overcommit=1, **rules)
+    other = replace(queue, key=QueueKey(OTHER, "default"))
+    return SimulatedScene(queue, other, nodes=[a_node(cpu=cpu)])
+
+
+def texts_of(scene, name):
+    return str(scene.written[name])
+
+
+def test_a_run_is_not_stopped_for_a_higher_priority_of_another_namespace():
+    scene = two_namespaces()
+    scene.submit_and_settle("mine", cpu="4")
+    scene.submit("urgent", 0.5, OTHER, cpu="5", priority=1_000_000)
+    assert scene.settle() == []
+    assert scene.message("urgent") == "1st of 1, lacks 1 cpu of the cluster"
+
+
+@pytest.mark.parametrize("priority", [1, 1_000_000])
+def test_one_that_borrows_is_stopped_and_not_told_for_whom(priority):
+    scene = two_namespaces()
+    scene.submit_and_settle("early", cpu="4", priority=priority)
+    scene.submit_and_settle("late", 0.1, cpu="4", priority=priority)
+    pod = scene.pod("late", cpu=1000)
+    scene.submit("stranger", 0.5, OTHER, cpu="4")
+    assert scene.settle() == ["late stops for uid-stranger"]
+    assert "stopped for a run of another namespace" in texts_of(scene, "late")
+    assert not any(each in texts_of(scene, "late") for each in ("stranger", OTHER))
+    scene.end_pod(pod)
+    assert scene.settle() == ["stranger begins: admitted"]
+    scene.end("stranger")
+    assert scene.settle() == ["late goes on: admitted"]
+
+
+def test_where_an_administrator_lets_it_a_priority_counts_across_namespaces():
+    queue = a_queue(overcommit=1)
+    urgent = replace(
+        a_queue(overcommit=1, priorities={"max": 9, "maxAcross": 5}), key=QueueKey(OTHER, "default")
+    )
+    scene = SimulatedScene(queue, urgent, nodes=[a_node(cpu=8)])
+    scene.submit_and_settle("mine", cpu="4", priority=1_000_000)
+    scene.submit("urgent", 0.5, OTHER, cpu="5", priority=1)
+    assert scene.settle() == ["mine stops for uid-urgent", "urgent begins: admitted"]
+
+
+NOTE = "it has had no pod for long: runs of other queues may have its room until it has one"
+
+
+def test_the_room_of_a_run_that_takes_no_pod_goes_to_others_until_it_wakes():
+    scene = two_namespaces(idleAfter="10m")
+    scene.submit_and_settle("giant", cpu="8")
+    scene.submit("other", 0.5, OTHER, cpu="3", priority=0)
+    # It borrows, so it would be stopped; but somebody has suspended it.
+    scene.change("giant", is_suspended=True)
+    assert scene.settle_after(550) == []
+    assert scene.settle_after(60) == ["other begins: admitted"]
+    assert scene.written["giant"]["notes"] == [NOTE]
+    # Its own queue gets no more.
+    scene.submit("own", 0.6, cpu="1")
+    assert scene.settle() == []
+    # It wakes: it counts again, is not held, and nothing stops for it.
+    scene.change("giant", is_suspended=False)
+    scene.pod("giant", phase="Pending", node_name="", cpu=8000)
+    assert scene.settle_after(5) == []
+    assert scene.phase("giant") == "Admitted"
+    assert scene.message("own") == "1st of 1, lacks 4 cpu of the cluster"
+
+
+@pytest.mark.parametrize("pending", [True, False])
+def test_a_suspended_run_counts_by_its_pods_on_nodes(pending):
+    scene = two_namespaces(idleAfter="1m")
+    scene.submit_and_settle("giant", cpu="8")
+    scene.pod(
+        "giant",
+        phase="Pending" if pending else "Running",
+        node_name="" if pending else "node",
+        cpu=1000,
+    )
+    scene.change("giant", is_suspended=True)
+    scene.submit("other", 0.5, OTHER, cpu="7")
+    scene.submit("more", 0.6, OTHER, cpu="1")
+    begun = [f"{name} begins: admitted" for name in (("more", "other") if pending else ("other",))]
+    assert sorted(scene.settle_after(61)) == begun
+
+
+def test_a_run_with_pods_on_nodes_or_waiting_for_one_does_not_sleep():
+    for phase, node in (("Running", "node"), ("Pending", "")):
+        scene = two_namespaces(cpu=4)
+        scene.submit_and_settle("mine", cpu="2")
+        scene.pod("mine", phase=phase, node_name=node, cpu=1000)
+        scene.submit("other", 0.5, OTHER, cpu="3")
+        assert scene.settle_after(4000) == []
+
+
+def test_a_process_that_begins_to_lead_counts_all_as_awake():
+    scene = two_namespaces()
+    scene.submit_and_settle("giant", cpu="8")
+    scene.change("giant", is_suspended=True)
+    scene.settle_after(590)
+    scene.lead_again()
+    scene.settle()
+    scene.submit("other", 0.5, OTHER, cpu="3")
+    assert scene.settle_after(590) == []
+    assert scene.settle_after(11) == ["other begins: admitted"]
+
+
+def test_a_weight_without_effect_says_so():
+    scene = SimulatedScene(backend="kueue", localQueue="team", weight=2)
+    scene.settle()
+    (valid,) = [each for each in scene.queue().status.conditions if each.type == "Valid"]
+    assert valid.message.endswith(
+        "weight has no effect: Kueue shares by fairSharing of its ClusterQueues"
+    )
