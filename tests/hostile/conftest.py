@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 
-
 @pytest.hookimpl(tryfirst=True)  # Before pytest chooses by markers.
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the attacks: `make test-cluster PYTEST_ARGS="-m hostile"` runs them alone."""
