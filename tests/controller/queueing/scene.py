@@ -213,7 +213,7 @@ class SimulatedScene(Scene):
         """A run has changed."""
         fields["version"] = str(next(self.versions))
         run = self.by_name[name] = replace(self.by_name[name], **fields)
-        self.coordinator.handle(WORKFLOWS, Change(tuple(run.key), None, run))
+        self.coordinator.handle(WORKFLOWS, Change((run.key.namespace, name), None, run))
         self.show(name)
 
     def end(self, name: str) -> None:

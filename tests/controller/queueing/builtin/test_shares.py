@@ -220,8 +220,8 @@ def test_a_run_that_sleeps_counts_for_its_own_queue_alone():
     assert verdicts == {"own": (Lack(Rule.CAPACITY, "cpu", 13000),), "other": ()}
     # Awake, it counts for all.
     awake = replace(sleeping, sleeps=False)
-    verdicts = waiting_verdicts(runs[1:], [awake], equal(), CLUSTER, START)
-    assert not verdicts[0].is_admitted
+    (verdict,) = waiting_verdicts(runs[1:], [awake], equal(), CLUSTER, START)
+    assert not verdict.is_admitted
 
 
 def test_gangs_of_a_run_that_sleeps_keep_no_node():
