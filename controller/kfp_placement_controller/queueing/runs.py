@@ -52,7 +52,7 @@ class WaitingRun:
         key: key of the run.
         queue: RunQueue that decides about it.
         priority: priority that its queue allows.
-        across_priority: the same against runs of other namespaces.
+        across_priority: priority that counts against runs of other namespaces.
         submitted_at: time of its submission; a suspended run keeps it.
         demand: resources that it needs.
         unschedulable: reason why no node can take one of its steps, or "".
@@ -100,7 +100,7 @@ class AdmittedRun:
         key: key of the run.
         queue: RunQueue that decides about it.
         priority: priority that its queue allows.
-        across_priority: the same against runs of other namespaces.
+        across_priority: priority that counts against runs of other namespaces.
         admitted_at: time of its last start.
         demand: resources that its remaining steps need.
         suspended: whether it is suspended; it keeps room until its running steps have ended.

@@ -80,9 +80,9 @@ def waiting_verdicts(
 def _turns(ordered: Iterable[WaitingRun], reservations: Reservations) -> Iterator[WaitingRun]:
     """Yield runs in turns: next is the queue with the smallest share if its first run starts.
 
-    What has been decided about a run must be in the reservations when the next is asked for. Where
-    an administrator lets a priority count across namespaces, it goes before shares; between equal
-    shares the submission decides.
+    What has been decided about a run must be in the reservations when the next is asked for. A
+    priority that an administrator lets count across namespaces takes precedence over shares;
+    between equal shares the submission decides.
     """
     left = defaultdict[QueueKey, deque[WaitingRun]](deque)
     for run in ordered:

@@ -63,7 +63,7 @@ def _hopeful(
     nodes: Sequence[Resources],
     most: int,
 ) -> Iterator[WaitingRun]:
-    """Yield the runs that may stop others, in turns of their queues, and no more than so many."""
+    """Yield the runs that may stop others, in turns of their queues, up to a limit."""
     victims = _Victims(taking)
     reservations = Reservations(taking, rules, nodes, stuck)
     shares = {queue: reservations.share(queue) for queue in victims.queues}

@@ -54,10 +54,10 @@ class _Cluster:
         cluster to the cluster, divided by the weight; 0 if it takes no more than its part.
 
         Args:
-            queue: the queue.
-            weight: its weight.
-            part: its part of the cluster.
-            more: what it would take besides.
+            queue: key of the queue.
+            weight: weight of the queue.
+            part: part of the cluster that is the queue's own.
+            more: resources that it would take besides.
         """
         taken, added = self._of_queue[queue], self._counted(more)
         above = [
@@ -162,8 +162,8 @@ class Reservations:
         """Return the share of the cluster that a queue takes above its part, by its weight.
 
         Args:
-            queue: the queue.
-            more: what it would take besides.
+            queue: key of the queue.
+            more: resources that it would take besides.
         """
         rules = self._rules.get(queue, NO_RULES)
         if not rules.weight:
