@@ -4,33 +4,30 @@ Everything that decides is in `extender`; here is only what is connected with wh
 """
 
 import asyncio
-import logging
-import signal
 import time
 
 from kfp_placement_controller.actuators.guard import Guard
 from kfp_placement_controller.clock import wall_clock
 from kfp_placement_controller.connection import COMPONENT, connect
 from kfp_placement_controller.extender.answers import Answers
-from kfp_placement_controller.extender.app import certificates_of, serving
+from kfp_placement_controller.extender.app import scheduler_listener, serve_until_signal
 from kfp_placement_controller.extender.decisions import Decision
 from kfp_placement_controller.extender.deviations import DeviationNotes
 from kfp_placement_controller.extender.knowledge import Knowledge
 from kfp_placement_controller.extender.knowledge_store import KnowledgeStore
-from kfp_placement_controller.kinds import LOCATIONS, PLACEMENTS, POLICIES, RUN_QUEUES
+from kfp_placement_controller.kinds import LOCATIONS, PLACEMENTS, POLICIES
 from kfp_placement_controller.loops.guard_loop import GuardLoop
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.parts import working
+from kfp_placement_controller.probes import ProbeServer
 from kfp_placement_controller.settings import ExtendSettings
-from kfp_placement_controller.sources import DEFAULT_SOURCES, QUEUE_SOURCES
+from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_controller.watches.extend_watches import ExtendObserver
 from kfp_placement_engine.units.durations import whole_seconds_text
 from kfp_placement_kube.access import Need, check_access
 from kfp_placement_kube.client import KubeClient
 from kfp_placement_kube.events import EventRecorder
 from kfp_placement_kube.kinds import CLAIMS, EVENTS, LEASES, NODES, PODS
-
-_LOG = logging.getLogger(__name__)
 
 STUCK_SECONDS = 300.0
 """A stream without a change for this long, while others have some, hangs: they end every minute."""
@@ -41,9 +38,7 @@ def needs(settings: ExtendSettings) -> list[Need]:
 
     To take gates off is not among them: there are gates only where they are installed.
     """
-    queues = [Need(RUN_QUEUES)] if settings.queues else []
     return [
-        *queues,
         *map(Need, (NODES, PODS, CLAIMS, PLACEMENTS, LOCATIONS)),
         Need(POLICIES, ("list", "watch", "get", "create")),
         Need(POLICIES, ("patch",), subresource="status"),
@@ -61,7 +56,7 @@ def run(settings: ExtendSettings) -> int:
     """
     client = connect(settings)
     check_access(client, needs(settings))
-    asyncio.run(ExtendProcess(settings, client).serve())
+    ExtendProcess(settings, client).run()
     return 0
 
 
@@ -72,10 +67,8 @@ class ExtendProcess:
         """Connect everything without starting it.
 
         Raises:
-            SettingsError: the certificate cannot be used.
+            SettingsError: a port cannot be opened.
         """
-        self._settings = settings
-        self._certificates = certificates_of(settings)
         self._store = KnowledgeStore(DEFAULT_SOURCES)
         self._notes = DeviationNotes()
         self._events = EventRecorder(client, COMPONENT, settings.identity, clock=wall_clock)
@@ -90,30 +83,15 @@ class ExtendProcess:
         observer = ExtendObserver(self._store, self._notes, guard, self._events)
         self._watches = observer.watches(client, DEFAULT_SOURCES, settings)
         self._guard_loop = GuardLoop(guard, self._store, self._watches.is_synced)
-        self._answers = Answers(
-            lambda: self._store.knowledge, self._decided, settings.own_namespace, QUEUE_SOURCES
-        )
+        answers = Answers(lambda: self._store.knowledge, self._decided)
+        is_synced = self._watches.is_synced
+        self._listener = scheduler_listener(answers, is_synced, settings.extender_port)
+        self._probes = ProbeServer(None, settings.probe_port, self._stuck, self._watches.unready)
 
-    async def serve(self) -> None:
-        """Watch and answer until SIGTERM or SIGINT.
-
-        Raises:
-            SettingsError: a port cannot be opened.
-        """
-        stopping = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, stopping.set)
-        with working(self._events, self._watches, self._guard_loop):
-            async with serving(
-                self._settings,
-                self._certificates,
-                self._answers,
-                self._watches.is_synced,
-                self._stuck,
-            ) as ports:
-                _LOG.info("listening on ports %s", ", ".join(map(str, ports)))
-                await stopping.wait()
+    def run(self) -> None:
+        """Watch and answer until SIGTERM or SIGINT."""
+        with working(self._probes, self._events, self._watches, self._guard_loop):
+            asyncio.run(serve_until_signal(self._listener))
 
     def _decided(self, knowledge: Knowledge, pod: ObservedPod, decision: Decision) -> None:
         self._notes.decided(knowledge, pod, decision)

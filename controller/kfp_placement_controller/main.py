@@ -10,6 +10,7 @@ from importlib.metadata import version
 
 from kfp_placement_controller.exceptions import ControllerError
 from kfp_placement_controller.settings import (
+    AdmitSettings,
     ExtendSettings,
     PlanSettings,
     QueueSettings,
@@ -30,7 +31,8 @@ USAGE = 2
 
 
 PROCESSES: Mapping[str, type[Settings]] = {
-    each.process: each for each in (PlanSettings, ExtendSettings, QueueSettings, ReleaseSettings)
+    each.process: each
+    for each in (PlanSettings, ExtendSettings, AdmitSettings, QueueSettings, ReleaseSettings)
 }
 """Settings of each process by its name; its module is imported only when it runs."""
 

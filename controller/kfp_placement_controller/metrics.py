@@ -52,6 +52,12 @@ EVENTS_DROPPED = Counter(
     f"{PREFIX}_events_dropped",
     "Events that were not written because too many waited or the API server refused.",
 )
+HTTP_REFUSED = Counter(
+    f"{PREFIX}_http_refused",
+    "Connections and requests that were refused at a port (scheduler, webhook, probes), by the"
+    " limit that they were over.",
+    ["port", "limit"],
+)
 ANSWERS = Counter(
     f"{PREFIX}_answers",
     "Answers to kube-scheduler (filter, prioritize) and to the API server (mutate, hold), by"

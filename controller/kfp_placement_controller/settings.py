@@ -107,7 +107,7 @@ class ExtendSettings(Settings):
     """Settings of `extend`."""
 
     process = "extend"
-    purpose = "answer our scheduler, and admit pods where the API server cannot"
+    purpose = "answer our scheduler"
 
     extender_port: int = Field(default=8888, ge=0, le=65535)
     """Port of the scheduler's questions, open to the same pod only; 0 = one that is free."""
@@ -115,17 +115,27 @@ class ExtendSettings(Settings):
     probe_port: int = Field(default=8889, ge=0, le=65535)
     """Port of /healthz, /readyz and /metrics; 0 = one that is free."""
 
+
+class AdmitSettings(Settings):
+    """Settings of `admit`."""
+
+    process = "admit"
+    purpose = "admit pods and runs by a webhook, where the API server cannot do so itself"
+
     webhook_port: int = Field(default=9443, ge=0, le=65535)
-    """Port of the admission webhook; 0 = one that is free."""
+    """Port of the webhook; 0 = one that is free."""
 
-    webhook_certificate: Path | None = None
-    """Certificate of the webhook, PEM; without: no webhook."""
+    webhook_certificate: Path
+    """Certificate of the webhook, PEM."""
 
-    webhook_key: Path | None = None
+    webhook_key: Path
     """Key of that certificate, PEM."""
 
+    probe_port: int = Field(default=8890, ge=0, le=65535)
+    """Port of /healthz, /readyz and /metrics; 0 = one that is free."""
+
     queues: bool = False
-    """Let the webhook hold new runs for their queues; without, RunQueues are not looked at."""
+    """Hold new runs for their queues; without, RunQueues are not looked at."""
 
 
 class QueueSettings(LeadingSettings):
@@ -161,7 +171,8 @@ def add_options(parser: ArgumentParser, kind: type[Settings]) -> None:
     """Add an option for every field."""
     for name, field in kind.model_fields.items():
         flag = field.annotation is bool
-        default = "" if field.default_factory or field.default is None else f" [{field.default}]"
+        has_default = not field.is_required() and field.get_default() is not None
+        default = f" [{field.default}]" if has_default else ""
         parser.add_argument(
             f"--{name.replace('_', '-')}",
             dest=name,

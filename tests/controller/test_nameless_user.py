@@ -16,6 +16,7 @@ import pytest
 
 from kfp_placement_controller.kinds import RUN_QUEUES
 from kfp_placement_controller.main import PROCESSES
+from tests.controlplane.certificates import CertificateAuthority
 from tests.controlplane.health import http_ready
 from tests.controlplane.ports import LOOPBACK, free_ports
 from tests.controlplane.waiting import wait_until
@@ -115,6 +116,16 @@ def test_the_extender_is_ready(server, kubeconfig):
         assert http_ready(int(probes), "/healthz")()
 
 
+def test_the_webhook_is_ready(server, kubeconfig):
+    pair = CertificateAuthority(kubeconfig.parent).server("webhook")
+    pair.key.chmod(0o644)
+    files = ("--webhook-certificate", str(pair.certificate), "--webhook-key", str(pair.key))
+    port, probes = map(str, free_ports(2))
+    ports = ("--webhook-port", port, "--probe-port", probes)
+    with started("admit", kubeconfig, *files, *ports):
+        wait_until(http_ready(int(probes)), "the webhook to be ready", START_SECONDS)
+
+
 @pytest.mark.parametrize("process", ["plan", "queue"])
 def test_a_process_leads_and_a_queue_follows_the_queues(process, server, kubeconfig):
     (port,) = free_ports(1)
@@ -136,4 +147,4 @@ def test_release_ends_well(server, kubeconfig):
 
 
 def test_no_process_is_left_out():
-    assert set(PROCESSES) == {"plan", "extend", "queue", "release"}
+    assert set(PROCESSES) == {"plan", "extend", "admit", "queue", "release"}

@@ -1,10 +1,13 @@
 """/healthz, /readyz and /metrics."""
 
+import contextlib
+import socket
 import urllib.error
 import urllib.request
 
 import pytest
 
+from kfp_placement_controller import probes
 from kfp_placement_controller.exceptions import SettingsError
 from kfp_placement_controller.probes import ProbeServer
 
@@ -51,3 +54,25 @@ def test_a_port_in_use_is_an_error_of_settings(server):
 
 def test_nothing_else_is(server):
     assert ask(server, "/secrets")[0] == 404
+
+
+def begun(server):
+    return socket.create_connection(("127.0.0.1", server.port), 5)
+
+
+def test_a_head_that_is_long_or_late_is_not_read(server, monkeypatch):
+    monkeypatch.setattr(probes, "MOST_HEAD_SECONDS", 0.2)
+    with begun(server) as late, begun(server) as long:
+        late.sendall(b"GET /healthz HTTP/1.1\r\n")
+        long.sendall(b"GET /healthz HTTP/1.1\r\nA: " + b"a" * probes.MOST_HEAD_BYTES)
+        assert late.recv(1) == b""
+        with contextlib.suppress(ConnectionResetError):
+            assert long.recv(9) in (b"HTTP/1.0 ", b"")
+    assert ask(server, "/healthz") == (200, "ok\n")
+
+
+def test_one_address_has_few_connections(server):
+    with contextlib.ExitStack() as closing:
+        all_begun = [closing.enter_context(begun(server)) for _ in range(9)]
+        with pytest.raises(ConnectionResetError):
+            all_begun[-1].recv(1)

@@ -163,7 +163,7 @@ def test_only_who_may_release_runs_takes_the_label_off_in_either_way(features, i
     assert [each["metadata"]["name"] for each in policies] == [HOLD] * ("queue" in features)
 
 
-def test_the_extender_looks_at_queues_only_where_its_webhook_holds_runs(features, items):
+def test_the_webhook_looks_at_queues_only_where_it_holds_runs(features, items):
     looks = has_variable([named(items, "Deployment", "scheduler")], "KFP_PLACEMENT_QUEUES")
     reading = {
         rule_verb
@@ -586,7 +586,7 @@ def test_a_change_of_its_configuration_restarts_the_scheduler():
 
 
 def test_scraped_services_have_the_port():
-    items = rendered("queue", "prometheus")
+    items = rendered("queue", "webhook", "prometheus")
     (monitor,) = of_kind(items, "ServiceMonitor")
     wanted = monitor["spec"]["selector"]["matchExpressions"][0]["values"]
     scraped = [
@@ -595,9 +595,9 @@ def test_scraped_services_have_the_port():
         if item["metadata"]["labels"]["app.kubernetes.io/component"] in wanted
     ]
     assert len(scraped) == len(wanted)
-    for service in scraped:
-        names = {port["name"] for port in service["spec"]["ports"]}
-        assert {each["port"] for each in monitor["spec"]["endpoints"]} <= names
+    names = [{port["name"] for port in service["spec"]["ports"]} for service in scraped]
+    assert set.intersection(*names) == {"metrics"}
+    assert set.union(*names) == {each["port"] for each in monitor["spec"]["endpoints"]}
 
 
 @pytest.mark.parametrize("namespace", ["mlops", NAMESPACE])

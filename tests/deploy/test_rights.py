@@ -2,14 +2,16 @@
 
 import itertools
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kfp_placement_controller import extend_process, plan_process, queue_process
+from kfp_placement_controller import admit_process, extend_process, plan_process, queue_process
 from kfp_placement_controller.connection import connect
 from kfp_placement_controller.release_process import release
 from kfp_placement_controller.settings import (
+    AdmitSettings,
     ExtendSettings,
     PlanSettings,
     QueueSettings,
@@ -34,6 +36,7 @@ Right = tuple[str, str, str, str]
 READ = "get list watch"
 ARGO, COORDINATION, EVENTS = "argoproj.io", "coordination.k8s.io", "events.k8s.io"
 ELSEWHERE = "default"
+ADMIT = AdmitSettings(webhook_certificate=Path("tls.crt"), webhook_key=Path("tls.key"))
 
 PLAN = {
     "": {
@@ -214,6 +217,7 @@ def test_everybody_may_read_what_lives_in_no_namespace_and_no_more_of_ours(every
     ("name", "needs"),
     [
         ("scheduler", extend_process.needs(ExtendSettings())),
+        ("scheduler", admit_process.needs(ADMIT)),
         (
             "plan",
             (
@@ -274,20 +278,21 @@ def test_the_last_resort_has_no_more_rights_in_the_system_s_namespace(account, e
 
 
 @pytest.fixture
-def extender_rights(control_plane, installed):
-    """Checks the rights that the extender looks for where its webhook holds runs."""
+def webhook_rights(control_plane, installed):
+    """Checks the rights that the webhook looks for where it holds runs."""
     token = housekeeping.account_token(installed, NAMESPACE, "scheduler")
     kubeconfig = control_plane.kubeconfig_for("rights-of-webhook", token)
     client = connect(Settings(kubeconfig=kubeconfig))
-    return lambda: check_access(client, extend_process.needs(ExtendSettings(queues=True)))
+    holding = ADMIT.model_copy(update={"queues": True})
+    return lambda: check_access(client, admit_process.needs(holding))
 
 
-def test_the_extender_reads_queues_only_where_its_webhook_holds_runs(
-    installed, account, everyones, extender_rights
+def test_the_webhook_reads_queues_only_where_it_holds_runs(
+    installed, account, everyones, webhook_rights
 ):
     before = rules_of(account("scheduler"), ELSEWHERE)
     with pytest.raises(AccessError, match="runqueues"):
-        extender_rights()
+        webhook_rights()
     brought = [
         item
         for item in manifests.rendered(*WITH_WEBHOOK)
@@ -299,7 +304,7 @@ def test_the_extender_reads_queues_only_where_its_webhook_holds_runs(
         wait_until(lambda: rules_of(account("scheduler"), ELSEWHERE) != before, "its rights")
         more = rules_of(account("scheduler"), ELSEWHERE) - before
         assert more == rights({GROUP: {"runqueues": READ}})
-        extender_rights()
+        webhook_rights()
     finally:
         for item in brought:
             installed.delete(item)

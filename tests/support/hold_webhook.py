@@ -38,13 +38,13 @@ def would_hold(api: Api, namespace: str) -> bool:
 
 
 class HoldWebhook:
-    """The process `extend` with the shipped account, rights and registration, as a context.
+    """The process `admit` with the shipped account, rights and registration, as a context.
 
     Only one thing is not as shipped: the API server calls it by its address, since there are no
     Services here.
 
     Attributes:
-        process: the process `extend`.
+        process: the process `admit`.
     """
 
     def __init__(self, plane: ControlPlane, api: Api) -> None:
@@ -57,17 +57,16 @@ class HoldWebhook:
         self._api = api
         self._folder = tempfile.TemporaryDirectory()
         self._authority = CertificateAuthority(Path(self._folder.name))
-        self._hook_port, port, self._probe_port = free_ports(3)
+        self._hook_port, self._probe_port = free_ports(2)
         pair = self._authority.server("webhook")
         token = housekeeping.account_token(api, NAMESPACE, "scheduler")
         command = (
-            *(sys.executable, "-m", "kfp_placement_controller.main", "extend", "--queues"),
-            *("--kubeconfig", str(plane.kubeconfig_for("extend-holds", token))),
-            *("--extender-port", str(port), "--probe-port", str(self._probe_port)),
-            *("--webhook-port", str(self._hook_port)),
+            *(sys.executable, "-m", "kfp_placement_controller.main", "admit", "--queues"),
+            *("--kubeconfig", str(plane.kubeconfig_for("admit", token))),
+            *("--webhook-port", str(self._hook_port), "--probe-port", str(self._probe_port)),
             *("--webhook-certificate", str(pair.certificate), "--webhook-key", str(pair.key)),
         )
-        self.process = ManagedProcess("extend-holds", command, plane.folder / "extend-holds.log")
+        self.process = ManagedProcess("admit", command, plane.folder / "admit.log")
         shipped = [
             item
             for item in manifests.rendered(*WITH_WEBHOOK)
@@ -87,7 +86,7 @@ class HoldWebhook:
             self._api.delete(item)
         manifests.apply(self._api, self._added)
         self.process.start()
-        self.process.wait_for(health.http_ready(self._probe_port), "extend to be ready")
+        self.process.wait_for(health.http_ready(self._probe_port), "admit to be ready")
         return self
 
     def __exit__(self, *_: object) -> None:

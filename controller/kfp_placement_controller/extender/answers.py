@@ -5,6 +5,7 @@ code, by the answer that the HTTP handler then asks `defect_answer` for.
 """
 
 import logging
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -64,8 +65,13 @@ MAX_SECONDS_WITHOUT_PLANS = 1.0
 Where none comes, the planner may be dead.
 """
 
+MALFORMED_LOG_SECONDS = 60.0
+"""Time between two logs of questions of one kind that cannot be read; all of them are counted."""
+
 Verb = Literal["filter", "prioritize", "mutate", "hold"]
 """Kind of a question: the two of kube-scheduler, then those about pods and about runs."""
+
+_MALFORMED_LOGGED_AT: dict[Verb, float] = {}
 
 Decided = Callable[[Knowledge, ObservedPod, Decision], None]
 """Callback for a decision about a pod, with what is known of the cluster."""
@@ -213,12 +219,20 @@ def _counted(verb: Verb, body: bytes, answer: Callable[[bytes], Answer]) -> Answ
     try:
         answered = answer(body)
     except InputError as error:
-        _LOG.warning("%s: %.300s", verb, error)
+        _log_malformed(verb, error)
         answered = _UNCHANGED[verb](body, MALFORMED)
     finally:
         ANSWER_CPU_SECONDS.labels(verb).observe(time.thread_time() - began)
     ANSWERS.labels(verb, answered.outcome).inc()
     return answered
+
+
+def _log_malformed(verb: Verb, error: InputError) -> None:
+    """Log why a question cannot be read, now and then: anybody may send the next one."""
+    now = time.monotonic()
+    if now - _MALFORMED_LOGGED_AT.get(verb, -math.inf) >= MALFORMED_LOG_SECONDS:
+        _MALFORMED_LOGGED_AT[verb] = now
+        _LOG.warning("%s: %.300s", verb, error)
 
 
 def _patched(uid: str, patch: JsonPatch) -> Answer:

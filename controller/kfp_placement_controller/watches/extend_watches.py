@@ -10,16 +10,14 @@ from kfp_placement_controller.extender.contention import count_rejection
 from kfp_placement_controller.extender.deviations import DeviationNotes
 from kfp_placement_controller.extender.knowledge import read_plan
 from kfp_placement_controller.extender.knowledge_store import KnowledgeStore, read_bare_node
-from kfp_placement_controller.kinds import LOCATIONS, PLACEMENTS, POLICIES, RUN_QUEUES
+from kfp_placement_controller.kinds import LOCATIONS, PLACEMENTS, POLICIES
 from kfp_placement_controller.observed.claims import observe_claim
 from kfp_placement_controller.observed.liveness import observe_held_lease
 from kfp_placement_controller.observed.pods import ObservedPod
-from kfp_placement_controller.observed.run_queues import observe_readiness
 from kfp_placement_controller.settings import ExtendSettings
 from kfp_placement_controller.sources.source import RunSources
 from kfp_placement_controller.watches.watch_group import WatchGroup
 from kfp_placement_engine.contract.custom_resources import Location, PlacementPolicy, read_resource
-from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.client import KubeClient
 from kfp_placement_kube.events import EventRecorder
@@ -65,10 +63,6 @@ class ExtendObserver:
         watches.add(PODS, sources.observe_pod, self._pod_changed)
         leases = self.guard.lease_changed
         watches.add(LEASES, observe_held_lease, leases, namespace=settings.own_namespace)
-        if settings.queues:
-            default = f"metadata.name={DEFAULT_QUEUE}"
-            changed = store.queue_changed
-            watches.add(RUN_QUEUES, observe_readiness, changed, field_selector=default)
         return watches
 
     def _policy_changed(self, change: Change[PlacementPolicy]) -> None:

@@ -1,6 +1,7 @@
-"""The HTTP side: routes, limits, readiness, certificates, and one bad request beside others."""
+"""The HTTP side: routes, readiness, certificates, and one bad request beside others."""
 
 import asyncio
+import gzip
 import io
 import json
 import os
@@ -11,19 +12,16 @@ import aiohttp
 import pytest
 
 from kfp_placement_controller.exceptions import SettingsError
-from kfp_placement_controller.extender import app
+from kfp_placement_controller.extender import bodies
 from kfp_placement_controller.extender.answers import Answers
 from kfp_placement_controller.extender.app import (
-    MAX_BODY_BYTES,
-    CertificateFiles,
-    Listener,
     listening,
-    probe_application,
-    scheduler_application,
-    webhook_application,
+    scheduler_listener,
+    webhook_listener,
 )
+from kfp_placement_controller.extender.bodies import MAX_BODY_BYTES, MAX_HELD_BYTES_PER_ADDRESS
+from kfp_placement_controller.extender.certificates import CertificateFiles
 from kfp_placement_controller.extender.knowledge import Knowledge
-from kfp_placement_controller.settings import ExtendSettings
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from tests.controller.extender.cluster import Cluster, pod_object
 from tests.controlplane.certificates import CertificateAuthority
@@ -41,29 +39,31 @@ def a_cluster():
 
 
 @asynccontextmanager
-async def serving(make, tls=None, trusted=None):
-    """A client of one application; gives a function that posts or gets."""
-    async with (
-        listening(Listener(make, LOOPBACK, 0, tls)) as (port,),
-        aiohttp.ClientSession() as session,
-    ):
-        scheme = "https" if tls else "http"
+async def serving(listener, trusted=None):
+    """A client of one listener; gives a function that posts or gets."""
+    async with listening(listener) as port, aiohttp.ClientSession() as session:
+        scheme = "https" if listener.tls else "http"
 
-        async def ask(path, body=None, method=None):
+        async def ask(path, body=None, method=None, **headers):
             async with session.request(
                 method or ("GET" if body is None else "POST"),
                 f"{scheme}://{LOOPBACK}:{port}{path}",
                 data=io.BytesIO(body) if isinstance(body, bytes) else body,
                 ssl=trusted if trusted is not None else True,
+                headers=headers,
             ) as response:
                 return response.status, await response.read()
 
         yield ask
 
 
-def scheduler(is_synced=lambda: True):
+def scheduler(is_synced=lambda: True, port=0):
     cluster = a_cluster()
-    return scheduler_application(Answers(lambda: cluster.knowledge, lambda *_: None), is_synced)
+    return scheduler_listener(Answers(lambda: cluster.knowledge, lambda *_: None), is_synced, port)
+
+
+def refused(limit: str) -> float:
+    return own_metric("http_refused_total", port="scheduler", limit=limit)
 
 
 def test_the_scheduler_s_questions_are_answered():
@@ -86,7 +86,7 @@ def test_a_question_that_is_held_back_is_answered_from_what_has_become_of_the_ro
         cluster.pod(name="theirs", cpu="8", scheduler="other")
         answers = Answers(lambda: cluster.knowledge, lambda *_: None, clock=lambda: cluster.now)
         question = {**QUESTION, "Pod": pod_object(cpu="1"), "NodeNames": ["a"]}
-        async with serving(scheduler_application(answers, lambda: True)) as ask:
+        async with serving(scheduler_listener(answers, lambda: True, 0)) as ask:
             asked = asyncio.create_task(ask("/scheduler/filter", json.dumps(question)))
             await asyncio.sleep(0)
             # Meanwhile others are answered, and theirs is placed.
@@ -103,9 +103,6 @@ def test_until_everything_is_known_the_answer_is_503():
     async def check():
         async with serving(scheduler(lambda: False)) as ask:
             assert (await ask("/scheduler/filter", json.dumps(QUESTION)))[0] == 503
-        async with serving(probe_application(lambda: False, lambda: "")) as ask:
-            assert (await ask("/readyz"))[0] == 503
-            assert (await ask("/healthz"))[0] == 200
 
     asyncio.run(check())
 
@@ -123,6 +120,77 @@ def test_bad_requests_do_not_harm_others():
     asyncio.run(check())
 
 
+def test_a_body_of_unknown_length_is_refused():
+    async def pieces():
+        yield json.dumps(QUESTION).encode()
+
+    async def check():
+        async with serving(scheduler()) as ask:
+            assert (await ask("/scheduler/filter", pieces()))[0] == 411
+
+    before = refused("no-length")
+    asyncio.run(check())
+    assert refused("no-length") == before + 1
+
+
+def test_a_body_that_is_packed_is_not_unpacked():
+    packed = gzip.compress(json.dumps(QUESTION).encode() + b" " * MAX_BODY_BYTES)
+
+    async def check():
+        async with serving(scheduler()) as ask:
+            reply = await ask("/scheduler/filter", packed, **{"Content-Encoding": "gzip"})
+            assert reply[0] == 400
+
+    asyncio.run(check())
+
+
+def test_a_body_that_does_not_come_in_is_given_up(monkeypatch):
+    monkeypatch.setattr(bodies, "MAX_BODY_SECONDS", 0.2)
+
+    async def check():
+        async with listening(scheduler()) as port:
+            reader, writer = await asyncio.open_connection(LOOPBACK, port)
+            writer.write(
+                b"POST /scheduler/filter HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{"
+            )
+            assert (await reader.readline()).split()[1] == b"408"
+            writer.close()
+
+    before = refused("body-time")
+    asyncio.run(check())
+    assert refused("body-time") == before + 1
+
+
+def test_who_sends_much_at_a_time_is_refused_and_others_are_not():
+    async def check():
+        own = own_metric("http_refused_total", port="webhook", limit="held-bytes-of-address")
+        answers = Answers(lambda: Knowledge(DEFAULT_SOURCES), lambda *_: None)
+        half = MAX_HELD_BYTES_PER_ADDRESS // 2
+        head = f"POST /mutate HTTP/1.1\r\nHost: x\r\nContent-Length: {half}\r\n\r\n".encode()
+        async with listening(webhook_listener(answers, lambda: True, 0, None)) as port:
+
+            async def begin(address):
+                reader, writer = await asyncio.open_connection(
+                    LOOPBACK, port, local_addr=(address, 0)
+                )
+                writer.write(head)
+                return reader, writer
+
+            held = [await begin("127.0.0.2") for _ in range(2)]
+            await asyncio.sleep(0.1)
+            for address, status in (("127.0.0.2", b"429"), ("127.0.0.3", b"400")):
+                reader, writer = await begin(address)
+                writer.write(b"x" * half)
+                assert (await reader.readline()).split()[1] == status
+                writer.close()
+            for _, writer in held:
+                writer.close()
+        metric = own_metric("http_refused_total", port="webhook", limit="held-bytes-of-address")
+        assert metric == own + 1
+
+    asyncio.run(check())
+
+
 def test_a_defect_of_ours_keeps_all_nodes_and_is_counted(caplog):
     def count() -> float:
         return own_metric("answers_total", verb="filter", outcome="defect")
@@ -130,12 +198,12 @@ def test_a_defect_of_ours_keeps_all_nodes_and_is_counted(caplog):
     async def check():
         cluster = a_cluster()
         answers = Answers(lambda: cluster.knowledge, fail)
-        async with serving(scheduler_application(answers, lambda: True)) as ask:
+        async with serving(scheduler_listener(answers, lambda: True, 0)) as ask:
             status, body = await ask("/scheduler/filter", json.dumps(QUESTION))
             assert (status, json.loads(body)["NodeNames"]) == (200, ["a", "b"])
         pod = {"uid": "1", "namespace": "team-a", "operation": "CREATE", "object": pod_object()}
         unknown = Answers(fail, lambda *_: None)
-        async with serving(webhook_application(unknown, lambda: True)) as ask:
+        async with serving(webhook_listener(unknown, lambda: True, 0, None)) as ask:
             status, body = await ask("/mutate", json.dumps({"request": pod}))
             assert (status, json.loads(body)["response"]) == (200, {"uid": "1", "allowed": True})
 
@@ -145,25 +213,11 @@ def test_a_defect_of_ours_keeps_all_nodes_and_is_counted(caplog):
     assert "ZeroDivisionError" in caplog.text
 
 
-def test_probes_and_metrics():
-    problems = [""]
-
-    async def check():
-        async with serving(probe_application(lambda: True, lambda: problems[0])) as ask:
-            assert (await ask("/readyz"))[0] == 200
-            assert b"kfp_placement_answers_total" in (await ask("/metrics"))[1]
-            problems[0] = "the watch of pods is stuck"
-            assert await ask("/healthz") == (500, b"the watch of pods is stuck")
-
-    asyncio.run(check())
-
-
 def test_a_port_that_is_taken_is_named():
     async def check():
-        async with listening(Listener(scheduler(), LOOPBACK, 0)) as (port,):
+        async with listening(scheduler()) as port:
             with pytest.raises(SettingsError, match=f"cannot listen on {LOOPBACK}:{port}"):
-                async with listening(Listener(scheduler(), LOOPBACK, port)):
-                    pass
+                scheduler(port=port)
 
     asyncio.run(check())
 
@@ -180,8 +234,8 @@ def test_the_webhook_uses_renewed_certificates(tmp_path):
     async def ask(authority):
         trusted = ssl.create_default_context(cafile=authority.certificate)
         answers = Answers(lambda: Knowledge(DEFAULT_SOURCES), lambda *_: None)
-        application = webhook_application(answers, lambda: True)
-        async with serving(application, files.context, trusted) as post:
+        listener = webhook_listener(answers, lambda: True, 0, files.context)
+        async with serving(listener, trusted) as post:
             asked = [await post(path, review) for path in ("/mutate", "/mutate-pipelines")]
         assert asked[0] == asked[1]
         return asked[0]
@@ -208,17 +262,3 @@ def test_the_webhook_uses_renewed_certificates(tmp_path):
 def test_files_that_are_no_certificate_are_named(tmp_path):
     with pytest.raises(SettingsError, match=r"missing\.crt"):
         CertificateFiles(tmp_path / "missing.crt", tmp_path / "missing.key")
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"webhook_key": "tls.key"}, "the webhook needs both"),
-        ({"webhook_certificate": "tls.crt"}, "the webhook needs both"),
-        ({"queues": True}, "--queues holds runs by the webhook, which needs --webhook-certificate"),
-    ],
-    ids=str,
-)
-def test_settings_that_do_not_fit_together_are_refused(given, message):
-    with pytest.raises(SettingsError, match=message):
-        app.certificates_of(ExtendSettings(**given))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kfp_placement_controller.extender.answers import Answers
-from kfp_placement_controller.extender.app import CertificateFiles
+from kfp_placement_controller.extender.certificates import CertificateFiles
 from kfp_placement_controller.extender.knowledge import Knowledge
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_engine.contract.custom_resources import PlacementPolicy, read_resource

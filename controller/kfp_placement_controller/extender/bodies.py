@@ -1,0 +1,79 @@
+"""Limits on the bodies of requests to one port: size, time, and what is held at a time."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from aiohttp import web
+
+from kfp_placement_controller.metrics import HTTP_REFUSED
+
+MAX_BODY_BYTES = 4 * 2**20
+"""Largest question: a pod is at most 1.5 MB, the names of 5,000 nodes are at most 1.3 MB, and a
+Workflow that is tried again comes twice, with at most 1.5 MB each."""
+
+MAX_HELD_BYTES = 8 * MAX_BODY_BYTES
+"""Largest sum of the bodies that are received or answered at a time."""
+
+MAX_HELD_BYTES_PER_ADDRESS = 2 * MAX_BODY_BYTES
+"""Largest sum of the bodies of one address at a time: hundreds of usual pods."""
+
+MAX_BODY_SECONDS = 2.0
+"""Time for a body to come in: the API server does not wait longer for the whole answer."""
+
+
+@dataclass
+class Bodies:
+    """The bodies that are held at one port.
+
+    Attributes:
+        port_name: name of the port in the metric of refusals.
+        per_address: limit of the bytes of one address.
+    """
+
+    port_name: str
+    per_address: int = MAX_HELD_BYTES_PER_ADDRESS
+    _held: Counter[str] = field(default_factory=Counter)
+
+    @asynccontextmanager
+    async def received(self, request: web.Request) -> AsyncIterator[bytes]:
+        """Receive the body of a request, and hold it as long as the context lasts.
+
+        What is over a limit is refused by the size that its head states, before it is received.
+
+        Raises:
+            HTTPException: the body is over a limit.
+        """
+        size, address = request.content_length, request.remote or ""
+        if size is None or "Transfer-Encoding" in request.headers:
+            raise self._refused("no-length", web.HTTPLengthRequired())
+        if size > MAX_BODY_BYTES:
+            too_large = web.HTTPRequestEntityTooLarge(MAX_BODY_BYTES, size)
+            raise self._refused("body-size", too_large)
+        if self._held[address] + size > self.per_address:
+            raise self._refused("held-bytes-of-address", web.HTTPTooManyRequests())
+        if self._held.total() + size > MAX_HELD_BYTES:
+            raise self._refused("held-bytes", web.HTTPTooManyRequests())
+        self._held[address] += size
+        try:
+            yield await self._in_time(request)
+        finally:
+            self._held[address] -= size
+            if not self._held[address]:
+                del self._held[address]
+
+    async def _in_time(self, request: web.Request) -> bytes:
+        try:
+            async with asyncio.timeout(MAX_BODY_SECONDS):
+                return await request.read()
+        except TimeoutError:
+            raise self._refused("body-time", web.HTTPRequestTimeout()) from None
+        except ConnectionError:
+            # Nobody is there any more; without this, aiohttp logs a traceback.
+            raise self._refused("cut-off", web.HTTPBadRequest()) from None
+
+    def _refused(self, limit: str, error: web.HTTPException) -> web.HTTPException:
+        HTTP_REFUSED.labels(self.port_name, limit).inc()
+        return error

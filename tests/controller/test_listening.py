@@ -1,0 +1,88 @@
+"""Limits on the connections to a port."""
+
+import contextlib
+import socket
+
+import pytest
+
+from kfp_placement_controller.exceptions import SettingsError
+from kfp_placement_controller.listening import LOOPBACK, ConnectionLimits, LimitedSocket, open_port
+from tests.support.scraping import own_metric
+
+LIMITS = ConnectionLimits("a-port", most=3, most_per_address=2, new_per_second=100)
+
+
+@pytest.fixture
+def clock():
+    return [0.0]
+
+
+@pytest.fixture
+def closing():
+    with contextlib.ExitStack() as stack:
+        yield stack
+
+
+@pytest.fixture
+def connect(closing, clock):
+    """Connects from an address, and says whether the connection was accepted."""
+
+    def listen(limits):
+        listening = closing.enter_context(
+            LimitedSocket(socket.AF_INET, limits, clock=lambda: clock[0])
+        )
+        listening.bind((LOOPBACK, 0))
+        listening.listen()
+
+        def one(address):
+            theirs = socket.create_connection((LOOPBACK, listening.port), 5, (address, 0))
+            closing.callback(theirs.close)
+            try:
+                ours, peer = listening.accept()
+            except ConnectionAbortedError:
+                with pytest.raises(ConnectionResetError):
+                    theirs.recv(1)
+                return None
+            assert peer[0] == address
+            return closing.enter_context(ours)
+
+        return one
+
+    return listen
+
+
+def refused(limit):
+    return own_metric("http_refused_total", port="a-port", limit=limit)
+
+
+def test_one_address_has_few_connections_and_all_together_have_more(connect):
+    one, before = connect(LIMITS), (refused("connections"), refused("connections-of-address"))
+    assert [one(LOOPBACK) is not None for _ in range(3)] == [True, True, False]
+    assert [one("127.0.0.2") is not None for _ in range(2)] == [True, False]
+    after = (refused("connections"), refused("connections-of-address"))
+    assert after == (before[0] + 1, before[1] + 1)
+
+
+def test_a_connection_that_ends_makes_room_once(connect):
+    one = connect(LIMITS)
+    first, _ = one(LOOPBACK), one(LOOPBACK)
+    first.close()
+    first.close()
+    assert one(LOOPBACK) is not None
+    assert one(LOOPBACK) is None
+
+
+def test_new_connections_of_a_second_are_limited_by_address(connect, clock):
+    one = connect(ConnectionLimits("a-port", most=9, most_per_address=9, new_per_second=1))
+    assert [one(LOOPBACK) is not None for _ in range(2)] == [True, False]
+    assert one("127.0.0.2") is not None
+    clock[0] = 1.0
+    assert one(LOOPBACK) is not None
+
+
+def test_all_addresses_of_the_machine_are_served(closing):
+    opened = closing.enter_context(open_port(None, 0, LIMITS))
+    closing.enter_context(socket.create_connection((LOOPBACK, opened.port), 5))
+    opened.accept()[0].close()
+    with pytest.raises(SettingsError, match=f"cannot listen on :{opened.port}"):
+        open_port(None, opened.port, LIMITS)
