@@ -162,7 +162,7 @@ HISTORIES_BYTES = Gauge(f"{PREFIX}_histories_bytes", "Size of all PipelineHistor
 RUNS_RELEASED = Counter(
     f"{PREFIX}_runs_released",
     "Runs that waited and may go on, by cause: admitted, requested, terminated, has-begun,"
-    " no-queue, planner-down, unplannable or no-demand.",
+    " no-queue, planner-down or no-demand.",
     ["cause"],
 )
 RUNS_PREEMPTED = Counter(

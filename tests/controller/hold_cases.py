@@ -12,6 +12,9 @@ BEGAN = {"startedAt": "2026-01-05T08:00:00Z"}
 PARTLY = {**BEGAN, "phase": "Running", "nodes": {"run": {"id": "run", "phase": "Succeeded"}}}
 PHASE_LABEL = "workflows.argoproj.io/phase"
 OF_OTHERS = {INSTANCE_LABEL: "mine"}
+OF_EXEMPT = {INSTANCE_LABEL: "exempt"}
+EXEMPT = [OF_EXEMPT[INSTANCE_LABEL]]
+"""Instance ids that the RunQueue of these cases exempts."""
 
 
 def a_workflow(
@@ -35,6 +38,14 @@ def is_held(workflow: Mapping[str, Any]) -> bool:
     """Whether a Workflow waits in a queue."""
     labels = workflow["metadata"].get("labels") or {}
     return bool(labels.get(INSTANCE_LABEL) == QUEUE_INSTANCE)
+
+
+def kept(labels: Mapping[str, str] | None, *, held: bool) -> Mapping[str, str]:
+    """The labels that a Workflow keeps when it is admitted, held or not."""
+    given = dict(labels or {})
+    if held:
+        given.pop(INSTANCE_LABEL, None)
+    return given
 
 
 @dataclass(frozen=True)
@@ -63,8 +74,10 @@ NEW = (
     NewWorkflow("not-started", held=True, parts={"status": {"startedAt": None}}),
     NewWorkflow("suspended", held=True, parts={"spec": {"suspend": True}}),
     NewWorkflow("large", held=True, parts={"spec": {"note": "x" * 1_000_000}}),
-    NewWorkflow("of-another-controller", labels={INSTANCE_LABEL: "mine"}),
-    NewWorkflow("of-a-controller-without-a-name", labels={INSTANCE_LABEL: ""}),
+    NewWorkflow("of-an-exempt-controller", labels=OF_EXEMPT),
+    NewWorkflow("of-another-controller", held=True, labels=OF_OTHERS),
+    NewWorkflow("of-a-controller-without-a-name", held=True, labels={INSTANCE_LABEL: ""}),
+    NewWorkflow("already-held", held=True, labels={INSTANCE_LABEL: QUEUE_INSTANCE}),
     NewWorkflow("has-ended", labels=COMPLETED),
     NewWorkflow("has-ended-and-began", labels=COMPLETED, parts={"status": BEGAN}),
     NewWorkflow("says-it-has-begun", held=True, parts={"status": BEGAN}),
@@ -102,10 +115,14 @@ CHANGED = (
     ChangedWorkflow("tried-again", COMPLETED, {}, held=True),
     ChangedWorkflow("tried-again-as-kfp-does", COMPLETED, {COMPLETED_LABEL: "false"}, held=True),
     ChangedWorkflow("tried-again-after-it-ran", COMPLETED, {}, held=True, parts={"status": BEGAN}),
-    ChangedWorkflow("tried-again-by-another-controller", COMPLETED, OF_OTHERS),
+    ChangedWorkflow("tried-again-by-another-controller", COMPLETED, OF_OTHERS, held=True),
+    ChangedWorkflow("tried-again-by-an-exempt-controller", COMPLETED, OF_EXEMPT),
+    ChangedWorkflow("of-exempt", OF_EXEMPT, {**OF_EXEMPT, "x": "y"}),
+    ChangedWorkflow("of-exempt-no-longer", OF_EXEMPT, {}, held=True),
+    ChangedWorkflow("runs-and-is-given-to-others", {}, OF_OTHERS),
     ChangedWorkflow("of-others", OF_OTHERS, {**OF_OTHERS, "x": "y"}),
     ChangedWorkflow("of-others-no-longer", OF_OTHERS, {}, held=True),
     ChangedWorkflow("of-others-that-ran", OF_OTHERS, {}, held=True, parts={"status": BEGAN}),
-    ChangedWorkflow("of-yet-others", OF_OTHERS, {INSTANCE_LABEL: ""}),
+    ChangedWorkflow("of-yet-others", OF_OTHERS, {INSTANCE_LABEL: ""}, held=True),
     ChangedWorkflow("of-others-and-ends", OF_OTHERS, COMPLETED),
 )

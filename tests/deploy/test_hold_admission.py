@@ -11,7 +11,15 @@ import pytest
 from kfp_placement_engine.contract.keys import ENABLED_LABEL
 from kfp_placement_engine.readers.argo.keys import INSTANCE_LABEL
 from kfp_placement_kube.kinds import JsonObject
-from tests.controller.hold_cases import CHANGED, NEW, ChangedWorkflow, a_workflow, is_held
+from tests.controller.hold_cases import (
+    CHANGED,
+    EXEMPT,
+    NEW,
+    ChangedWorkflow,
+    a_workflow,
+    is_held,
+    kept,
+)
 from tests.controlplane.api import Api
 from tests.controlplane.argo.crds import VERSION
 from tests.controlplane.exceptions import ApiError
@@ -35,7 +43,7 @@ def api(request, control_plane, argo):
 
 
 def make_queue(api: Api, namespace: str, status: JsonObject, name: str = "default") -> None:
-    api.create(a_queue(namespace, name))
+    api.create(a_queue(namespace, name, exemptInstanceIDs=EXEMPT))
     api.patch(a_queue(namespace, name), {"status": status}, part="status")
 
 
@@ -57,7 +65,9 @@ def team(api):
 def test_new_workflows(api, team, case):
     made = api.create(a_workflow(team, case.labels, **case.parts), dryRun="All")
     assert is_held(made) is case.held
-    assert (case.labels or {}).items() <= (made["metadata"].get("labels") or {}).items()
+    assert (
+        kept(case.labels, held=case.held).items() <= (made["metadata"].get("labels") or {}).items()
+    )
 
 
 @pytest.mark.parametrize(
@@ -104,7 +114,10 @@ def test_workflows_that_are_changed(api, team, case):
     removed = dict.fromkeys(case.before.keys() - case.after.keys())
     changed = api.patch(workflow, {"metadata": {"labels": {**removed, **case.after}}})
     assert is_held(changed) is case.held
-    assert case.after.items() <= (changed["metadata"].get("labels") or {}).items()
+    assert (
+        kept(case.after, held=case.held).items()
+        <= (changed["metadata"].get("labels") or {}).items()
+    )
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from kfp_placement_engine.model.cluster import Node, Taint
 from kfp_placement_engine.model.node_rules.constraints import objection
 from kfp_placement_engine.model.pod_constraints import NodeAffinity, Toleration
 from kfp_placement_engine.model.reasons import reason_text
+from kfp_placement_engine.readers.argo.keys import COMPLETED_LABEL
 
 MEBIBYTE = 2**20
 GIBIBYTE = 2**30
@@ -62,6 +63,9 @@ def workflow_object(name: str = "wf", **parts: Any) -> dict[str, Any]:
         "creationTimestamp": "2026-01-05T08:00:00Z",
         **parts.pop("metadata", {}),
     }
+    status = parts.get("status")
+    if isinstance(status, dict) and status.get("phase") in ("Succeeded", "Failed", "Error"):
+        metadata["labels"] = {COMPLETED_LABEL: "true", **(metadata.get("labels") or {})}
     return {
         "apiVersion": "argoproj.io/v1alpha1",
         "kind": "Workflow",

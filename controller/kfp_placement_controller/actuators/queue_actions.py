@@ -46,10 +46,6 @@ _NOTES = {
         "ReleasedWithoutPlanner",
         "this run begins without admission: no planner is there to say what it needs",
     ),
-    ReleaseCause.UNPLANNABLE: (
-        "ReleasedUnplanned",
-        "this run begins without admission: its RunRequest says why it cannot be planned",
-    ),
     ReleaseCause.NO_DEMAND: (
         "ReleasedUnplanned",
         "this run begins without admission: no planner has said what it needs",

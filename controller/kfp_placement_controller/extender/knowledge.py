@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from kfp_placement_controller.observed.pods import ObservedPod
+from kfp_placement_controller.observed.run_queues import HoldRule
 from kfp_placement_controller.sources.source import RunSources
 from kfp_placement_engine.contract.custom_resources import (
     PipelinePlacement,
@@ -120,7 +121,7 @@ class Knowledge:
         places: places to which any node states a round trip, in lower case.
         claim_nodes: nodes where running pods mount a claim, by claim.
         shared_claims: claims that several nodes may mount at a time.
-        holding: namespaces in which new runs wait for their queue.
+        holding: rules of the namespaces in which new runs wait for their queue.
     """
 
     sources: RunSources
@@ -136,7 +137,7 @@ class Knowledge:
     places: frozenset[str] = frozenset()
     claim_nodes: Mapping[ClaimKey, tuple[str, ...]] = field(default_factory=dict)
     shared_claims: frozenset[ClaimKey] = frozenset()
-    holding: frozenset[str] = frozenset()
+    holding: Mapping[str, HoldRule] = field(default_factory=dict)
 
     @property
     def rules(self) -> PlacementPolicySpec:

@@ -21,6 +21,7 @@ from kfp_placement_controller.extender.knowledge import (
 from kfp_placement_controller.observed.claims import ObservedClaim
 from kfp_placement_controller.observed.nodes import observe_node
 from kfp_placement_controller.observed.pods import ObservedPod
+from kfp_placement_controller.observed.run_queues import HoldRule
 from kfp_placement_controller.sources.source import RunSources
 from kfp_placement_engine.contract.custom_resources import PlacementPolicy
 from kfp_placement_engine.contract.policy import POLICY_NAME
@@ -126,13 +127,12 @@ class KnowledgeStore:
             if shared is not (change.key in self.knowledge.shared_claims):
                 self._publish(shared_claims=self.knowledge.shared_claims ^ {change.key})
 
-    def queue_changed(self, change: Change[bool]) -> None:
+    def queue_changed(self, change: Change[HoldRule]) -> None:
         """Take a change of a RunQueue's readiness; only a namespace's queue `default` counts."""
         namespace, name = change.key
-        holds = change.new is True
         with self._lock:
-            if name == DEFAULT_QUEUE and holds is not (namespace in self.knowledge.holding):
-                self._publish(holding=self.knowledge.holding ^ {namespace})
+            if name == DEFAULT_QUEUE and change.new != self.knowledge.holding.get(namespace):
+                self._publish(holding=_with(self.knowledge.holding, namespace, change.new))
 
     def pod_changed(self, change: Change[ObservedPod]) -> None:
         """Take a change of a pod: its room or wish for room, and where it mounts its claims."""

@@ -7,12 +7,13 @@ address. Where anything is unknown or unusual, the object is admitted as it is.
 """
 
 import base64
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import orjson
 
 from kfp_placement_controller.observed.namespaces import SYSTEM_NAMESPACE
+from kfp_placement_controller.observed.run_queues import HoldRule
 from kfp_placement_controller.sources.queue_source import JsonPatch, QueueSource
 from kfp_placement_engine.contract.custom_resources import PlacementPolicy
 from kfp_placement_engine.contract.keys import (
@@ -111,21 +112,24 @@ def _gate(spec: Fields) -> JsonPatch:
 
 
 def run_patch(
-    review: Review, holding: Collection[str], sources: Sequence[QueueSource], own_namespace: str
+    review: Review,
+    holding: Mapping[str, HoldRule],
+    sources: Sequence[QueueSource],
+    own_namespace: str,
 ) -> JsonPatch:
     """Return the patch that lets a new or retried run wait; empty = the run begins.
 
     Args:
         review: question about the run's object.
-        holding: namespaces in which new runs wait for their queue.
+        holding: rules of the namespaces in which new runs wait for their queue.
         sources: sources whose runs can wait.
         own_namespace: namespace of kfp-placement, whose runs are never held.
 
     Raises:
         InputError: the object is malformed.
     """
-    namespace = review.namespace
-    if namespace not in holding or namespace in (SYSTEM_NAMESPACE, own_namespace):
+    rule = holding.get(review.namespace)
+    if rule is None or review.namespace in (SYSTEM_NAMESPACE, own_namespace):
         return []
     if review.operation not in (CREATE, UPDATE):
         return []
@@ -133,7 +137,7 @@ def run_patch(
     kind = (review.group, review.plural)
     for source in sources:
         if (source.kind.group, source.kind.plural) == kind:
-            return source.hold_operations(review.new, old)
+            return source.hold_operations(review.new, old, rule.exempt)
     return []
 
 

@@ -1,6 +1,7 @@
 """RunQueues, slimmed; a malformed one is kept with the reason why it cannot be read."""
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from kfp_placement_engine.contract.custom_resources import RunQueue, read_resource
 from kfp_placement_engine.contract.run_queue import (
@@ -96,10 +97,25 @@ def _of_malformed(raw: object) -> RunQueueSpec:
     return RunQueueSpec.model_validate(kept)
 
 
-def observe_readiness(raw: JsonObject) -> bool:
-    """Return whether the status of a RunQueue allows new runs to be held; its spec is not read.
+class HoldRule(NamedTuple):
+    """Rule by which the new runs of a namespace are held.
+
+    Attributes:
+        exempt: instance ids of workflow controllers whose runs are not held.
+    """
+
+    exempt: frozenset[str] = frozenset()
+
+
+def observe_readiness(raw: JsonObject) -> HoldRule | None:
+    """Return the rule of a RunQueue whose status allows new runs to be held; None = it does not.
+
+    Of the spec only the rule is read.
 
     Raises:
         InputError: the status is malformed.
     """
-    return Fields(raw, Place("RunQueue")).fields("status").get("ready") is True
+    if Fields(raw, Place("RunQueue")).fields("status").get("ready") is not True:
+        return None
+    readable = readable_fields(RunQueueSpec, raw.get("spec"))
+    return HoldRule(frozenset(readable.get("exemptInstanceIDs", ())))

@@ -71,7 +71,7 @@ class RunRequests:
             self._needs.pop(key, None)
             self._revisions.pop(key, None)
         elif need is not None and need.observed.uid == observed.uid:
-            need.observed = observed
+            need.observe(observed)
         else:
             nodes = self.registry.nodes_of(observed)
             self._needs[key] = RunNeed(observed, nodes=nodes)
@@ -246,6 +246,9 @@ class RunRequests:
         spec = need.spec(None if plan is None else plan.makespan_seconds)
         if spec.demand is None and not spec.problem:
             return spec.model_copy(update={"unschedulable": NO_NODES})
+        if spec.demand is None and stored is not None and stored.spec is not None:
+            # A run gives nothing back by becoming unreadable.
+            return spec.model_copy(update={"demand": stored.spec.demand})
         return spec
 
     def _awaits_past(self, need: RunNeed, monotonic_seconds: float) -> bool:

@@ -31,9 +31,6 @@ class ReleaseCause(StrEnum):
     REQUESTED = "requested"
     """The start was requested by somebody with the right to do so."""
 
-    UNPLANNABLE = "unplannable"
-    """The planner cannot say what the run needs."""
-
     NO_DEMAND = "no-demand"
     """The planner has not said what the run needs, for longer than the queue lets it wait."""
 

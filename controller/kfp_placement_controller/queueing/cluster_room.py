@@ -1,6 +1,5 @@
 """Room of the cluster for runs that count by their demand: its nodes, less all other pods."""
 
-from collections import Counter
 from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field
 
@@ -11,7 +10,7 @@ from kfp_placement_controller.sources.load import Load
 from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.demand import Demand
 from kfp_placement_engine.model.keys import RunKey
-from kfp_placement_engine.units.resources import Resources, minus
+from kfp_placement_engine.units.resources import Resources, add_to, bounded, minus, with_pod
 from kfp_placement_kube.change import Change
 
 NOT_FOR_RUNS = ("node.kubernetes.io/", "node-role.kubernetes.io/")
@@ -30,7 +29,8 @@ class ClusterRoom:
 
     load: Load
     _nodes: dict[str, Node] = field(default_factory=dict)
-    _pods: Counter[RunKey] = field(default_factory=Counter)
+    _pods: dict[RunKey, dict[str, Resources]] = field(default_factory=dict)
+    """Requests of the pods of each run that have not ended, by uid."""
 
     def node_changed(self, change: Change[Node]) -> None:
         """Take in that a node is new, has changed or is gone."""
@@ -39,8 +39,8 @@ class ClusterRoom:
     def pod_changed(self, change: Change[ObservedPod]) -> bool:
         """Take in a change of a pod, and return whether the room that it takes has changed."""
         self.load.change(change.old, change.new)
-        self._count(change.old, -1)
-        self._count(change.new, 1)
+        for pod in (change.old, change.new):
+            self._keep(pod, is_there=pod is change.new)
         return _taken(change.old) != _taken(change.new)
 
     def is_draining(self, run: RunKey, demand: Demand | None) -> bool:
@@ -52,20 +52,34 @@ class ClusterRoom:
                 next run's could each get part of the nodes.
         """
         if demand is not None and demand.gangs:
-            return self._pods[run] > 0
+            return run in self._pods
         return bool(self.load.of_run(run).get("pods"))
 
     def has_pods(self, run: RunKey) -> bool:
         """Return whether a run has pods that have not ended, on a node or not."""
-        return self._pods[run] > 0
+        return run in self._pods
 
-    def _count(self, pod: ObservedPod | None, sign: int) -> None:
-        """Count the pods of each run that have not ended."""
-        run = None if pod is None or pod.ended else self.load.run_of(pod)
-        if run is None:
+    def runs_with_pods(self) -> Iterable[RunKey]:
+        """Return the runs that have pods which have not ended, whether these have a node or not."""
+        return self._pods.keys()
+
+    def taken_by_pods(self, run: RunKey) -> Resources:
+        """Return what all pods of a run request that have not ended; empty if it has none."""
+        taken: dict[str, int] = {}
+        for requests in self._pods.get(run, {}).values():
+            add_to(taken, with_pod(requests))
+        return bounded(taken)
+
+    def _keep(self, pod: ObservedPod | None, *, is_there: bool) -> None:
+        run = None if pod is None else self.load.run_of(pod)
+        if pod is None or run is None:
             return
-        self._pods[run] += sign
-        if not self._pods[run]:
+        pods = self._pods.setdefault(run, {})
+        if is_there and not pod.ended:
+            pods[pod.uid] = pod.requests
+        else:
+            pods.pop(pod.uid, None)
+        if not pods:
             del self._pods[run]
 
     def rooms(self, counted: Container[RunKey]) -> list[Resources]:

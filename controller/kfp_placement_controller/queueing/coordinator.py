@@ -179,14 +179,20 @@ class QueueCoordinator:
         namespaces = {name for name in self.queues.namespaces() if not self._excluded(name)}
         self.releases.observe(namespaces)
         planner = self.planner.state(self._policy.scheduler_stale_after_seconds, monotonic_seconds)
-        standing = self.steering.standing(self.runs, partial(self._cause, planner, now), now)
-        taking_part = [each for each in self.runs if each.key.namespace in namespaces]
+        runs = [self.queues.with_stated_demand(each) for each in self.runs]
+        standing = self.steering.standing(runs, partial(self._cause, planner, now), now)
+        taking_part = [each for each in runs if each.key.namespace in namespaces]
         waiting = [each for each in standing.waiting if each.key.namespace in namespaces]
         self._waiting = len(waiting)
         admitted = [each for each in taking_part if each.is_admitted] + standing.starting
         situation = Situation(
             waiting,
             standing.refused,
+            [
+                each
+                for each in self.runs.ended(self.room.runs_with_pods())
+                if each.key.namespace in namespaces
+            ],
             self.room,
             admitted,
             self.queues,

@@ -155,14 +155,12 @@ def _cause_in_queue(
 ) -> ReleaseCause | None:
     if run.is_to_be_admitted(now):
         return ReleaseCause.REQUESTED
-    if run.spec is not None and run.spec.problem:
-        return ReleaseCause.UNPLANNABLE
     if queue.holds_without_controller:
         return None
     patience_seconds = queue.spec.hold_deadline_seconds
     if planner.age_seconds > planner.stale_after_seconds + patience_seconds:
         return ReleaseCause.PLANNER_DOWN
-    if run.demand is None and not (run.spec and run.spec.unschedulable):
+    if run.demand is None and not (run.problem or (run.spec and run.spec.unschedulable)):
         # The last of a thousand new runs is planned after minutes: it must not pass its quota.
         age_seconds = planner.progress_age_seconds
         is_busy = age_seconds is not None and age_seconds <= patience_seconds

@@ -67,6 +67,11 @@ class RequestedRun:
         return 0 if self.spec is None else self.spec.priority
 
     @cached_property
+    def problem(self) -> str:
+        """Reason why all that it needs, or a part of that, cannot be known, or ""."""
+        return "" if self.spec is None else self.spec.problem
+
+    @cached_property
     def is_waiting(self) -> bool:
         """Return whether it must not run before its queue admits it."""
         return self.observed.end is None and (self.observed.is_held or self.observed.is_preempted)

@@ -1,6 +1,6 @@
 """The runs of the cluster as their queues see them, by name."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from kfp_placement_controller.observed.run_requests import ObservedRequest
@@ -17,12 +17,13 @@ from kfp_placement_kube.change import Change
 class RequestedRuns:
     """The runs that have not ended, and ended ones whose RunRequest does not say so yet.
 
-    Ended runs without a RunRequest are kept aside, and not iterated over: their RunRequest may be
-    seen later, since each kind has a watch of its own, and maybe nobody led when the run ended.
+    Other ended runs are kept aside, and not iterated over. Their RunRequest may be seen later,
+    since each kind has a watch of its own, and maybe nobody led when the run ended; and pods of
+    them may be seen later.
     """
 
     _runs: dict[RunKey, RequestedRun] = field(default_factory=dict)
-    _ended: dict[RunKey, QueuedRun] = field(default_factory=dict)
+    _aside: dict[RunKey, RequestedRun] = field(default_factory=dict)
     _requests: dict[RunKey, ObservedRequest] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[RequestedRun]:
@@ -31,6 +32,13 @@ class RequestedRuns:
     def get(self, key: RunKey) -> RequestedRun | None:
         """Return the run of that name, or None if there is none."""
         return self._runs.get(key)
+
+    def ended(self, keys: Iterable[RunKey]) -> Iterator[RequestedRun]:
+        """Yield the runs among these that have ended."""
+        for key in keys:
+            run = self._runs.get(key) or self._aside.get(key)
+            if run is not None and run.observed.end is not None:
+                yield run
 
     def requests(self) -> Collection[ObservedRequest]:
         """Return all RunRequests, also those of ended runs."""
@@ -44,7 +52,7 @@ class RequestedRuns:
         """
         key, run = RunKey(*change.key), change.new
         before = self._runs.pop(key, None)
-        self._ended.pop(key, None)
+        self._aside.pop(key, None)
         if run is None:
             return True
         held_by_hand = False
@@ -60,21 +68,18 @@ class RequestedRuns:
         """Take in that a RunRequest is new, has changed or is gone."""
         key = RunKey(*change.key)
         change.apply_to(self._requests, key)
-        requested, ended = self._runs.pop(key, None), self._ended.pop(key, None)
+        requested = self._runs.pop(key, None) or self._aside.pop(key, None)
         if requested is not None:
             self._keep(requested)
-        elif ended is not None:
-            self._keep(RequestedRun(ended))
 
     def _keep(self, requested: RequestedRun) -> None:
         request = self._requests.get(requested.key)
         if request is not None and requested.observed.owner.uid not in request.owner_uids:
             request = None
         requested = replace(requested, request=request, demand=_demand_of(request))
-        if requested.observed.end is not None and request is None:
-            self._ended[requested.key] = requested.observed
-        elif requested.observed.end is None or requested.status.phase != RequestPhase.FINISHED:
-            self._runs[requested.key] = requested
+        is_over = request is None or requested.status.phase == RequestPhase.FINISHED
+        runs = self._aside if requested.observed.end is not None and is_over else self._runs
+        runs[requested.key] = requested
 
 
 def _demand_of(request: ObservedRequest | None) -> Demand | None:

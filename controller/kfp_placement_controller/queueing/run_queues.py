@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from kfp_placement_controller.observed.run_queues import ObservedQueue
+from kfp_placement_controller.queueing.requested_run import RequestedRun
 from kfp_placement_controller.queueing.runs import QueueRules, Rules
 from kfp_placement_engine.contract.run_queue import (
     DEFAULT_QUEUE,
@@ -16,7 +17,9 @@ from kfp_placement_engine.contract.run_queue import (
     RunQueueSpec,
     resources_of,
 )
+from kfp_placement_engine.model.demand import Demand
 from kfp_placement_engine.model.keys import QueueKey
+from kfp_placement_engine.units.resources import Resources, plus
 
 
 @dataclass
@@ -61,6 +64,20 @@ class RunQueues:
         key = QueueKey(namespace, name)
         return key if key in self._queues else QueueKey(namespace, DEFAULT_QUEUE)
 
+    def with_stated_demand(self, run: RequestedRun) -> RequestedRun:
+        """Return a run with the demand that it counts with, also if not all of it can be read.
+
+        Such a run has no demand while it waits, unless its queue states one.
+        """
+        if not run.problem:
+            return run
+        queue = self._queues.get(self.of_run(run.key.namespace, run.queue_name))
+        stated = {} if queue is None else _stated_demand(queue.spec)
+        if stated is None:
+            return replace(run, demand=None) if run.is_waiting else run
+        known = run.demand or Demand()
+        return replace(run, demand=replace(known, peak=plus(known.peak, stated)))
+
     def namespaces(self) -> Iterator[str]:
         """Yield the namespaces that have a queue `default`, by which they take part."""
         return (key.namespace for key in self._queues if key.name == DEFAULT_QUEUE)
@@ -104,6 +121,13 @@ class RunQueues:
     def rules(self) -> Rules:
         """Return the rules of all queues."""
         return {key: rules_of(queue.spec) for key, queue in self._queues.items()}
+
+
+def _stated_demand(spec: RunQueueSpec) -> Resources | None:
+    """Return the demand of runs that cannot be read; None = an admin must state it first."""
+    if spec.unreadable is not None:
+        return resources_of(spec.unreadable.resources)
+    return None if spec.quota.resources or spec.backend == QueueBackend.KUEUE else {}
 
 
 def rules_of(spec: RunQueueSpec) -> QueueRules:

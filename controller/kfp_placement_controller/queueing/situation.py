@@ -13,6 +13,10 @@ from kfp_placement_engine.model.keys import QueueKey, RunKey
 from kfp_placement_engine.units.resources import Resources
 
 NOT_KNOWN_YET = "waits for the planner to say what it needs"
+UNREADABLE = (
+    "waits until an admin admits it, or states in spec.unreadable of its RunQueue what runs take"
+    " that cannot be read"
+)
 NO_RULES_KNOWN = "waits until its RunQueue is corrected: see its condition Valid"
 REFUSED = "may begin, but its object cannot be changed: that is tried again every minute"
 """Reasons for which there is no decision about a waiting run."""
@@ -31,7 +35,7 @@ class UndecidedRun(NamedTuple):
 
 
 class DrainingRun(NamedTuple):
-    """A preempted run that still has pods.
+    """A run that has pods although it waits or has ended: they alone count.
 
     Attributes:
         run: the run.
@@ -49,11 +53,12 @@ class Situation:
     Attributes:
         all_waiting: runs that wait, whether their needs are known or not.
         refused: runs that wait, and whose objects refuse to be changed.
+        ended: runs that have ended.
         room: room of the cluster.
         waiting: runs to decide about, whose needs are known.
         undecided: waiting runs without a decision.
         admitted: runs that may run, including those that are just being started.
-        draining: preempted runs that still have pods.
+        draining: runs that wait or have ended, and still have pods.
         queues: the RunQueues.
         nodes: room of each node for runs.
         requests: all RunRequests, also of runs that have ended or take no part.
@@ -66,6 +71,7 @@ class Situation:
 
     all_waiting: InitVar[Iterable[RequestedRun]]
     refused: InitVar[Iterable[RequestedRun]]
+    ended: InitVar[Iterable[RequestedRun]]
     room: InitVar[ClusterRoom]
     admitted: Sequence[RequestedRun]
     queues: RunQueues
@@ -79,20 +85,24 @@ class Situation:
         self,
         all_waiting: Iterable[RequestedRun],
         refused: Iterable[RequestedRun],
+        ended: Iterable[RequestedRun],
         room: ClusterRoom,
     ) -> None:
         """Tell runs that can be decided about from those that cannot."""
         self.waiting: list[RequestedRun] = []
-        self.draining: dict[RunKey, DrainingRun] = {}
+        self.draining = {run.key: DrainingRun(run, room.taken_by_pods(run.key)) for run in ended}
         self.undecided = {run.key: UndecidedRun(run, REFUSED) for run in refused}
         for run in all_waiting:
             default = self.queues.of_namespace(run.key.namespace)
             if run.observed.is_preempted and room.is_draining(run.key, run.demand):
                 self.draining[run.key] = DrainingRun(run, room.load.of_run(run.key))
+            elif run.observed.is_held and (taken := room.taken_by_pods(run.key)):
+                self.draining[run.key] = DrainingRun(run, taken)
             elif not self.queues.has_rules(self.queue_of(run)):
                 self.undecided[run.key] = UndecidedRun(run, NO_RULES_KNOWN)
             elif not (run.demand is not None or (run.spec and run.spec.unschedulable)):
-                self.undecided[run.key] = UndecidedRun(run, NOT_KNOWN_YET)
+                why = f"{UNREADABLE}: {run.problem}" if run.problem else NOT_KNOWN_YET
+                self.undecided[run.key] = UndecidedRun(run, why)
             elif self.planner_problem and default is not None and default.holds_without_controller:
                 self.undecided[run.key] = UndecidedRun(run, self.planner_problem)
             else:

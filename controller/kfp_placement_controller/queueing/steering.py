@@ -25,6 +25,11 @@ _REFUSED_SECONDS = 60.0
 """Time for which a run does not take part after the API server refused to change its object, for
 example by somebody's admission webhook; otherwise the run would block its queue forever."""
 
+_RESUMED_BY_OTHERS = (
+    "suspended again: its queue has stopped this run, so taking spec.suspend off does not let it go"
+    " on; who may release runs can use kfp-placement release or admit"
+)
+
 _MOST_REMEMBERED = 10_000
 """Limit of the runs for which the last request to stop is remembered."""
 
@@ -99,8 +104,10 @@ class Steering:
                     and run.observed.end is None
                     and not run.observed.is_suspended
                 ):
-                    # Somebody else has resumed the run: the note of its preemption is outdated.
-                    standing.wanted.append(ResumeRun(run.observed, ReleaseCause.REQUESTED, 0.0))
+                    # Whoever may resume it removes the note of its preemption, too.
+                    standing.wanted.append(
+                        SuspendRun(run.observed, run.observed.preempted_for, _RESUMED_BY_OTHERS)
+                    )
             elif (cause := cause_of(run)) is not None:
                 standing.wanted.append(self.start(run, cause, now))
                 if cause is not ReleaseCause.TERMINATED:

@@ -76,6 +76,7 @@ class RunNeed:
         problem: reason why the run cannot be planned; "" = it can.
         lacks_past: whether it was last planned without the past runs of its pipeline.
         has_news: whether the estimates from past runs have changed since then.
+        is_rewritten: whether the object has described another run since then.
         awaited_since: time since which past runs are waited for; None = they are not.
     """
 
@@ -85,6 +86,7 @@ class RunNeed:
     problem: str = ""
     lacks_past: bool = False
     has_news: bool = False
+    is_rewritten: bool = False
     awaited_since: float | None = None
     _reading: RunReading | None = None
     """The run as it was read for `_planned`."""
@@ -94,9 +96,16 @@ class RunNeed:
     _outcome: RunOutcome = field(default_factory=RunOutcome)
     """States of its steps, as last read."""
 
+    def observe(self, observed: ObservedRun) -> None:
+        """Take in that the object of the run has changed."""
+        self.is_rewritten |= observed.content.description != self.observed.content.description
+        self.observed = observed
+
     def must_plan(self, policy: PlacementPolicySpec) -> bool:
         """Read what has happened; return whether the run must be planned as it is now."""
-        if self.planned_for is None or self.has_news or self.nodes != self._planned_nodes:
+        if self.planned_for is None or self.has_news or self.is_rewritten:
+            return True
+        if self.nodes != self._planned_nodes:
             return True
         if self._reading is None:
             return False
@@ -107,7 +116,9 @@ class RunNeed:
     def read(
         self, policy: PlacementPolicySpec, version: int, find_past: FindPast
     ) -> RunReading | None:
-        """Read the run as it is now, to be planned; None = `problem` says why it cannot be.
+        """Read the run as it is now, to be planned; None = it cannot be, or need not be.
+
+        `problem` says why it cannot be.
 
         Args:
             policy: policy in force, with what is assumed of steps.
@@ -117,9 +128,11 @@ class RunNeed:
         Raises:
             InputError: malformed, or beyond a limit.
         """
+        is_same_place = (self.planned_for, self._planned_nodes) == (version, self.nodes)
+        before = (self._reading, self._planned) if is_same_place else (None, None)
         self._forget_plan(version)
         self.planned_for, self.problem = version, ""
-        self.lacks_past = self.has_news = False
+        self.lacks_past = self.has_news = self.is_rewritten = False
         self._planned_nodes = self.nodes
         widths = {} if self._reading is None else self._reading.widths
         reader = RunReader(self.observed, policy, self.nodes)
@@ -132,7 +145,12 @@ class RunNeed:
         if not self.lacks_past:
             self.awaited_since = None
         # The run may wait for days, and its past takes much memory.
-        return replace(now.reading, forecast=None, past=None)
+        reading = replace(now.reading, forecast=None, past=None)
+        if before[0] is None or before[1] is None or before[0].graph != reading.graph:
+            return reading
+        # Nothing is new to plan: Argo writes a spec again in its own form.
+        self._reading, self._planned = reading, before[1]
+        return None
 
     def _forget_plan(self, version: int) -> None:
         """Forget the last plan, unless only the estimates of known past runs have changed.
@@ -218,14 +236,17 @@ class RunNeed:
         return () if self._reading is None else self._reading.graph.steps
 
     def _demand(self) -> tuple[RunDemand | None, str]:
-        """Return the demand that is left, or None and the reason why nobody knows it."""
+        """Return the known demand that is left, and the reason why not all of it is known."""
         if self._planned is None:
             return None, self.problem
+        notices = () if self._reading is None else self._reading.graph.notices
+        unknown = next((str(each) for each in notices if each.hides_demand), "")
         states = self._outcome.steps.items()
         ended = {name for name, step in states if step.state in ENDED_STATES}
         running = {name for name, step in states if step.state is StepState.RUNNING}
         try:
-            return run_demand(self._planned.profile.left(ended, running)), ""
+            demand = run_demand(self._planned.profile.left(ended, running))
+            return demand, unknown[:MAX_MESSAGE_CHARACTERS]
         except LimitError as error:
             return None, str(error)
 

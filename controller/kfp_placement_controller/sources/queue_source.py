@@ -3,7 +3,7 @@
 A queue admits every run of a source, with or without our mark: it does not read their steps.
 """
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -33,7 +33,8 @@ class QueuedRun:
         is_suspended: whether the workflow engine makes no new pods for the run.
         preempted_for: reason why its queue suspended the run: the uid of the run that gets its
             room, or a word; "" = the queue did not suspend it.
-        is_terminated: whether somebody has asked that the run ends.
+        is_terminated: whether the run, if it goes on, ends without making a pod: somebody has asked
+            for its end.
         has_begun: whether the workflow engine has worked on the run. A run that has begun and is
             held is a retry. The work of another engine does not count.
         end: outcome of the run; None = it has not ended.
@@ -85,12 +86,15 @@ class QueueSource(Protocol):
         """
         ...
 
-    def hold_operations(self, new: JsonObject, old: JsonObject | None) -> JsonPatch:
+    def hold_operations(
+        self, new: JsonObject, old: JsonObject | None, exempt: Container[str] = ()
+    ) -> JsonPatch:
         """Return the changes that make a run wait, for admission; empty = the run does not wait.
 
         Args:
             new: the object as it would be stored.
             old: the object as it is stored; None = it is being created.
+            exempt: names of workflow engines whose runs do not wait.
 
         Raises:
             InputError: one of them is malformed.

@@ -146,6 +146,11 @@ class ObservedTemplates:
 class RunContent(Protocol):
     """The part of a run's object that a source keeps; equal parts describe equal runs."""
 
+    @property
+    def description(self) -> int:
+        """Number that is another if what the run is to do is described otherwise."""
+        ...
+
     def with_package(self, package: bytes) -> "RunContent":
         """Return the content of a run that is read together with its package.
 

@@ -40,6 +40,15 @@ ResourceName = Annotated[
 
 _OBJECT_NAME = r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$"
 
+_MAX_INSTANCE_IDS = 16
+_MAX_ACCOUNTS = 32
+
+ENGINE_ACCOUNTS = tuple(
+    f"system:serviceaccount:{name}"
+    for name in ("argo:argo", "kubeflow:argo", "kubeflow:ml-pipeline")
+)
+"""Accounts that Argo and KFP have unless somebody has chosen others."""
+
 
 class QueueBackend(StrEnum):
     """Component that decides which run is next."""
@@ -105,6 +114,13 @@ class QueueQuota(ResourceModel):
     """Limit of each resource; one that is not named has no limit."""
 
 
+class UnreadableDemand(ResourceModel):
+    """Demand of a run, or of the part of one, that cannot be read."""
+
+    resources: ResourceAmounts = ()
+    """Amount of each resource; without any, such a run counts as one run only."""
+
+
 class PriorityRange(ResourceModel):
     """Priorities that runs of the queue may have; others are moved to the nearest one."""
 
@@ -137,6 +153,13 @@ class RunQueueSpec(ResourceModel):
 
     quota: QueueQuota = QueueQuota()
 
+    unreadable: UnreadableDemand | None = None
+    """Demand of runs that cannot be read.
+
+    None = where the quota names resources, or Kueue decides, such runs wait; else each counts as
+    one run.
+    """
+
     overcommit: float = Field(default=2.0, ge=1.0, le=100.0)
     """Multiple of the cluster's capacity that the admitted runs may demand together.
 
@@ -168,6 +191,16 @@ class RunQueueSpec(ResourceModel):
 
     hold_deadline_seconds: Deadline = 120.0
     """Longest time that a dead controller may hold up runs that are to run then."""
+
+    exempt_instance_ids: tuple[Annotated[str, Field(max_length=63)], ...] = Field(
+        default=(), max_length=_MAX_INSTANCE_IDS, alias="exemptInstanceIDs"
+    )
+    """Instance ids of other workflow controllers, whose Workflows are never held."""
+
+    engine_accounts: tuple[Annotated[str, Field(min_length=1, max_length=253)], ...] = Field(
+        default=ENGINE_ACCOUNTS, max_length=_MAX_ACCOUNTS
+    )
+    """Accounts of Argo and KFP, which write whole Workflows; admission reads them."""
 
     @model_validator(mode="after")
     def _has_its_local_queue(self) -> "RunQueueSpec":

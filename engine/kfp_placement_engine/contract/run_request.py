@@ -84,7 +84,7 @@ class RequestReason(StrEnum):
     NOT_HELD = "NotHeld"
     """Reason: the run was created before its queue, or others let it begin."""
     UNPLANNABLE = "Unplannable"
-    """Reason: the run cannot be planned, so its needs are not known and it does not wait."""
+    """Reason: the needs of the run cannot be known, or nobody has said them for long."""
     PENDING_EVALUATION = "PendingEvaluation"
     """Reason: the run is not planned yet, so its needs are not known."""
     WAITING_FOR_QUOTA = "WaitingForQuota"
@@ -245,7 +245,7 @@ class RunRequestSpec(ResourceModel):
     """Highest priority that the run's steps ask for."""
 
     demand: RunDemand | None = None
-    """Demand of what is left of the run; None = it cannot be planned."""
+    """Demand of what is left of the run, as far as it is known; None = nothing of it is known."""
 
     makespan_seconds: Makespan | None = None
     """Length of the whole run in a plan without other runs."""
@@ -257,7 +257,7 @@ class RunRequestSpec(ResourceModel):
     """Reason why no node can take one of its steps."""
 
     problem: MessageText = ""
-    """Reason why the run cannot be planned; such a run does not wait in its queue."""
+    """Reason why all of the demand, or a part, is not known; the run's queue may state one."""
 
     planned_nodes: NodeGroups = ()
     """Groups of nodes that the run was planned for: `status.assignedNodes` as last read."""

@@ -47,6 +47,18 @@ What a plan assumes and counts, such as run times, widths of loops and images, i
 """
 
 
+_HIDING_DEMAND = frozenset(
+    {
+        "lifecycle-hook",
+        RECURSIVE_TEMPLATE,
+        "template-elsewhere",
+        "unknown-patch",
+        "unknown-resources",
+    }
+)
+"""Codes of notices that pods request more than the run's file says."""
+
+
 @dataclass(frozen=True)
 class Notice:
     """A warning for people.
@@ -65,6 +77,11 @@ class Notice:
     def is_beyond_plans(self) -> bool:
         """True if it says that the real run may differ in nodes or times from every plan."""
         return self.code in _BEYOND_PLANS
+
+    @property
+    def hides_demand(self) -> bool:
+        """True if it says that the run may request more than can be known from its file."""
+        return self.code in _HIDING_DEMAND
 
     @property
     def is_refusal(self) -> bool:

@@ -12,7 +12,7 @@ from kfp_placement_controller.release_process import release
 from kfp_placement_controller.settings import ReleaseSettings
 from kfp_placement_controller.sources.argo.workflow_object import WORKFLOWS
 from kfp_placement_engine.contract.keys import PREEMPTED_ANNOTATION, PREEMPTED_LABEL, QUEUE_INSTANCE
-from kfp_placement_engine.readers.argo.keys import INSTANCE_LABEL
+from kfp_placement_engine.readers.argo.keys import COMPLETED_LABEL, INSTANCE_LABEL
 from kfp_placement_kube.exceptions import ForbiddenError
 from kfp_placement_kube.kinds import LEASES
 from kfp_placement_kube.times import micro_time_text
@@ -43,6 +43,7 @@ HELD = a_workflow("held", {INSTANCE_LABEL: QUEUE_INSTANCE})
 OF_OTHERS = a_workflow("suspended", {PREEMPTED_LABEL: "true"}, spec={"suspend": True})
 STOPPED = preempted("stopped")
 ENDED: dict[str, Any] = {**preempted("ended"), "status": {"phase": "Failed"}}
+ENDED["metadata"]["labels"][COMPLETED_LABEL] = "true"
 
 
 class FakeServer:

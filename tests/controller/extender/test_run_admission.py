@@ -15,10 +15,10 @@ from kfp_placement_controller.sources import DEFAULT_SOURCES, QUEUE_SOURCES
 from kfp_placement_engine.readers.argo.keys import COMPLETED_LABEL, GROUP, INSTANCE_LABEL
 from kfp_placement_kube.change import Change
 from tests.controller.extender.cluster import anything, patched, review
-from tests.controller.hold_cases import CHANGED, COMPLETED, NEW, a_workflow, is_held
+from tests.controller.hold_cases import CHANGED, COMPLETED, EXEMPT, NEW, a_workflow, is_held, kept
 from tests.support.scraping import own_metric
 
-READY = {"status": {"ready": True}}
+READY = {"spec": {"exemptInstanceIDs": EXEMPT}, "status": {"ready": True}}
 WORKFLOWS = {"group": GROUP, "version": "v1alpha1", "resource": "workflows"}
 
 
@@ -70,7 +70,9 @@ def webhook():
 def test_new_runs(webhook, case):
     made = webhook.admitted(a_workflow("team-a", case.labels, **case.parts))
     assert is_held(made) is case.held
-    assert (case.labels or {}).items() <= (made["metadata"].get("labels") or {}).items()
+    assert (
+        kept(case.labels, held=case.held).items() <= (made["metadata"].get("labels") or {}).items()
+    )
 
 
 @pytest.mark.parametrize("case", CHANGED, ids=[case.name for case in CHANGED])
@@ -79,7 +81,7 @@ def test_runs_that_are_changed(webhook, case):
     new = a_workflow("team-a", case.after, **case.parts)
     changed = webhook.admitted(new, operation="UPDATE", oldObject=old)
     assert is_held(changed) is case.held
-    assert case.after.items() <= changed["metadata"]["labels"].items()
+    assert kept(case.after, held=case.held).items() <= changed["metadata"]["labels"].items()
 
 
 @pytest.mark.parametrize(
@@ -100,7 +102,7 @@ def test_only_the_queue_named_default_makes_a_namespace_take_part(webhook):
 
 def test_the_spec_of_a_queue_need_not_be_known():
     """One of a later version, say: the admission policy does not look at it either."""
-    assert observe_readiness({"spec": {"backend": "unheard-of"}, **READY})
+    assert observe_readiness({**READY, "spec": {"backend": "unheard-of"}})
 
 
 @pytest.mark.parametrize("namespace", ["kube-system", "kfp-placement"])

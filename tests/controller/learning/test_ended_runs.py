@@ -16,6 +16,7 @@ from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.history import PastContainer
 from kfp_placement_engine.model.promise import Promise, TimeRange
 from kfp_placement_engine.model.run_graph import DataInput
+from kfp_placement_engine.readers.argo.keys import COMPLETED_LABEL
 from tests.controller.planning.builders import (
     NO_POLICY,
     START,
@@ -36,6 +37,7 @@ NOW, BEGIN, RAN_UNTIL, END = (after(each) for each in (1000, 10, 40, END_SECONDS
 def a_workflow_that_ended(finished_at: datetime | None, phase: str = "Succeeded") -> dict[str, Any]:
     raw = a_run("nightly-0", iterations=1)
     raw["metadata"].update(namespace="team", uid="w", creationTimestamp=write_time(START))
+    raw["metadata"]["labels"] = {COMPLETED_LABEL: str(phase != "Running").lower()}
     names = {"w-1": ".first", "w-2": ".work(0:item-0)", "w-3": ".last"}
     nodes = {
         key: {

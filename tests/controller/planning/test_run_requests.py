@@ -373,7 +373,7 @@ def test_an_unmarked_run_that_is_over_keeps_nothing_of_its_steps():
     raw = workflow_object(spec=workflow(step("work"))["spec"])
     going_on = observed(raw, unplanned=True)
     assert not going_on.is_marked
-    ended = observed({**raw, "status": {"phase": "Succeeded"}}, unplanned=True)
+    ended = observed(workflow_object(**raw | {"status": {"phase": "Succeeded"}}), unplanned=True)
     assert isinstance(ended.content, WorkflowContent)
     assert (ended.content.document, ended.content.nodes) == (b"", ())
 

@@ -1,6 +1,7 @@
 """The queue's coordinator: from messages and the time to what is to be done."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,15 @@ from kfp_placement_engine.contract.custom_resources import PlacementPolicy
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.model.keys import QueueKey
 from kfp_placement_kube.change import Change
-from tests.controller.queueing.scene import TEAM, Scene, a_queue, a_run
+from tests.controller.queueing.scene import (
+    TEAM,
+    Scene,
+    SimulatedScene,
+    a_queue,
+    a_quota,
+    a_run,
+    amounts_listed,
+)
 
 WAITS = "waits in RunQueue default"
 
@@ -117,11 +126,44 @@ def test_a_queue_of_another_name_does_not_make_its_namespace_take_part():
     assert after_a_moment(scene) == [("run", "no-queue")]
 
 
+UNREAD: dict[str, Any] = {"demand": None, "problem": "it cannot be read"}
+
+
 @pytest.mark.parametrize("says", ["run", "hold"])
-def test_a_run_that_cannot_be_planned_begins_whatever_its_queue_holds(says):
+def test_a_run_that_cannot_be_read_counts_as_a_run(says):
     scene = Scene(runs=0, onControllerDown=says)
-    scene.tell(a_run("run"), demand=None, problem="it cannot be read")
-    assert scene.runs() == [("run", "unplannable")]
+    scene.tell(a_run("run"), **UNREAD)
+    assert scene.runs() == [("run", WAITS)]
+    scene.set_queue(a_queue("2", runs=1))
+    assert ("run", "admitted") in scene.runs()
+
+
+@pytest.mark.parametrize(
+    ("unreadable", "begins"),
+    [
+        (None, []),
+        ({}, ["run begins: admitted"]),
+        ({"resources": amounts_listed({"cpu": "2"})}, ["run begins: admitted"]),
+        ({"resources": amounts_listed({"cpu": "3"})}, []),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("known", [None, "1"])
+def test_a_run_that_cannot_be_read_whole_counts_with_what_its_queue_states(
+    unreadable, known, begins
+):
+    """Beside what is known of it."""
+    scene = SimulatedScene(quota=a_quota(cpu="3" if known else "2"), unreadable=unreadable)
+    scene.submit("run", **UNREAD, **({"cpu": known} if known else {}))
+    assert scene.settle() == begins
+    assert scene.settle_after(7200) == []
+    if unreadable is None:
+        assert "spec.unreadable of its RunQueue" in scene.message("run")
+        assert "it cannot be read" in scene.message("run")
+        assert scene.condition("run") == ("False", "Unplannable")
+    else:
+        (note,) = scene.written["run"]["notes"]
+        assert note == "it counts with what default states for runs like it: it cannot be read"
 
 
 def readiness(scene: Scene) -> tuple[bool, str]:

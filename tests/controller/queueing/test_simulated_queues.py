@@ -183,16 +183,51 @@ def test_a_run_of_lower_priority_stops_for_one_that_then_fits_and_goes_on_later(
     assert scene.condition("low", "Preempted") == ("False", "Resumed")
 
 
-def test_a_preempted_run_that_somebody_lets_go_on_counts_as_admitted():
+def test_a_preempted_run_that_its_owner_lets_go_on_is_stopped_again():
     scene, running = preempting()
     scene.end_pod(running)
     scene.change("low", is_suspended=False)
+    assert "low stops for uid-high" in scene.settle()
+    assert scene.phase("low") == "Waiting"
+
+
+def test_a_preempted_run_that_an_operator_lets_go_on_counts_as_admitted():
+    scene, running = preempting()
+    scene.end_pod(running)
     scene.say("high", priority=0)
-    # What is left of the preemption is removed.
-    assert scene.settle() == ["low goes on: requested"]
-    assert scene.by_name["low"].preempted_for == ""
+    scene.change("low", is_suspended=False, preempted_for="")
+    assert scene.settle() == []
     assert scene.phase("low") == "Admitted"
     assert scene.message("high") == "1st of 1, lacks 4 cpu of the cluster"
+
+
+def test_an_ended_run_keeps_its_place_until_its_pods_have_ended():
+    scene = SimulatedScene(quota=a_quota(cpu="2"))
+    scene.submit_and_settle("first", cpu="2")
+    pod = scene.pod("first", node_name="", phase="Pending", cpu=1000)
+    scene.submit("second", 1.0, cpu="2")
+    scene.end("first")
+    assert scene.settle() == []
+    assert scene.phase("first") == "Admitted"
+    assert scene.message("first") == "it has ended, but keeps its place until its pods have"
+    assert scene.message("second") == "1st of 1, lacks 1 cpu of the quota"
+    scene.end_pod(pod)
+    assert scene.settle() == ["second begins: admitted"]
+    assert scene.phase("first") == "Finished"
+
+
+def test_a_run_that_is_retried_waits_until_its_earlier_pods_have_ended():
+    scene = SimulatedScene(quota=a_quota(cpu="2"))
+    scene.submit_and_settle("run", cpu="2")
+    pod = scene.pod("run", cpu=2000)
+    scene.end("run")
+    scene.settle()
+    scene.change("run", end=None, is_held=True)
+    scene.submit("second", 1.0, cpu="1")
+    assert scene.settle() == []
+    assert scene.message("run") == "its running steps end, then it waits again"
+    scene.end_pod(pod)
+    assert scene.settle() == ["run begins: admitted"]
 
 
 def test_a_preempted_run_whose_request_is_missing_for_a_moment_does_not_pass_its_quota():

@@ -93,6 +93,11 @@ class BatchContent:
     steps: tuple[str, ...]
     done: tuple[str, ...]
 
+    @property
+    def description(self) -> int:
+        """By its steps."""
+        return hash(self.steps)
+
     def with_package(self, _package: bytes) -> "BatchContent":
         """A batch has no package."""
         return self

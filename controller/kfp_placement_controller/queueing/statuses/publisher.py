@@ -243,7 +243,7 @@ class QueuePublisher:
         """Return the numbers of each queue: its runs, and what the admitted ones demand."""
         waiting, admitted = Counter[QueueKey](), Counter[QueueKey]()
         for run in runs:
-            if run.observed.end is None:
+            if run.observed.end is None or run.key in situation.draining:
                 (waiting if run.is_waiting else admitted)[situation.queue_of(run)] += 1
         return {
             each.key: QueueCounts(
@@ -276,6 +276,8 @@ class QueuePublisher:
             notes.append(f"priority {run.priority} counts as {priority} in {queue.name}")
         if run.key in situation.sleeping:
             notes.append(ASLEEP)
+        if run.problem and run.demand is not None:
+            notes.append(f"it counts with what {queue.name} states for runs like it: {run.problem}")
         verdict, undecided = decided.verdicts.get(run.key), situation.undecided.get(run.key)
         starts = None
         if verdict is not None and not verdict.is_admitted:

@@ -45,9 +45,6 @@ _REASONS = {
     ReleaseCause.REQUESTED: StartReason(
         RequestReason.BY_REQUEST, "somebody who may has let it begin"
     ),
-    ReleaseCause.UNPLANNABLE: StartReason(
-        RequestReason.UNPLANNABLE, "nobody can say what it needs"
-    ),
     ReleaseCause.NO_DEMAND: StartReason(RequestReason.UNPLANNABLE, "nobody has said what it needs"),
     ReleaseCause.NO_QUEUE: StartReason(
         RequestReason.NOT_HELD, "its namespace takes no part any more"
@@ -65,7 +62,7 @@ class RunPlace:
         priority: priority of the run, as the queue allows it.
         verdict: decision about it while it waits, or None if there was none.
         undecided: reason why there was no decision.
-        draining: whether it waits again while steps of it still run.
+        draining: whether pods of it still run, although it waits or has ended.
         cause: cause of its start, or None if this process has not started it: then its status may
             have the reason.
         stopped: text about why it was stopped, or "".
@@ -106,7 +103,7 @@ def request_status_patch(run: RequestedRun, place: RunPlace, now: datetime) -> J
 def _fields(run: RequestedRun, place: RunPlace, now: datetime) -> JsonObject:
     status, verdict = run.status, None
     since, admitted_at = status.waiting_since, status.admitted_at
-    if run.observed.end is not None:
+    if run.observed.end is not None and not place.draining:
         phase = RequestPhase.FINISHED
     elif run.is_waiting:
         phase, since = RequestPhase.WAITING, run.waiting_since(now)
@@ -153,7 +150,9 @@ def _missing(verdict: Verdict) -> list[Mapping[str, str]]:
 
 
 def _message(run: RequestedRun, place: RunPlace) -> str | None:
-    """Return the message about a waiting run, or None if the run does not wait."""
+    """Return the message about a run that waits, or that keeps its place although it has ended."""
+    if run.observed.end is not None:
+        return "it has ended, but keeps its place until its pods have" if place.draining else None
     if not run.is_waiting:
         return None
     if place.draining:
@@ -177,7 +176,11 @@ def _findings(run: RequestedRun, place: RunPlace) -> list[ConditionFinding]:
             finding = ConditionFinding(admitted, True, start.reason, start.message)
     elif place.verdict is None or place.verdict.is_admitted:
         text = _message(run, place) or ""
-        reason = RequestReason.PREEMPTED if place.draining else RequestReason.PENDING_EVALUATION
+        reason = RequestReason.PENDING_EVALUATION
+        if place.draining and run.observed.is_preempted:
+            reason = RequestReason.PREEMPTED
+        elif run.problem and not place.draining:
+            reason = RequestReason.UNPLANNABLE
         finding = ConditionFinding(admitted, False, reason, text)
     else:
         words = RULE_WORDS[place.verdict.missing[0].rule]

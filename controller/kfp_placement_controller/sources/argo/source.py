@@ -12,14 +12,14 @@ from kfp_placement_controller.sources.argo.workflows import (
     observe_workflow,
 )
 from kfp_placement_controller.sources.queue_source import MergePatch, QueuedRun
-from kfp_placement_controller.sources.source import ObservedTemplates, PodRun, RunEnd
+from kfp_placement_controller.sources.source import ObservedTemplates, PodRun
 from kfp_placement_engine.contract.keys import PREEMPTED_ANNOTATION
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.readers.argo.executors import is_unmarked_executor, step_of_executor
 from kfp_placement_engine.readers.argo.holds import (
     HELD_SELECTOR,
     PREEMPTED_SELECTOR,
-    has_ended,
+    ends_without_pods,
     held_message,
     hold_operations,
     holding_patch,
@@ -122,10 +122,9 @@ class ArgoSource:
             held_message=held_message(raw),
             is_suspended=spec.get("suspend") is True,
             preempted_for=preempted_for[:MAX_PREEMPTED_CHARACTERS],
-            is_terminated=spec.get("activeDeadlineSeconds") == 0 or bool(spec.get("shutdown")),
+            is_terminated=ends_without_pods(raw),
             has_begun=not is_for_others(raw) and any(status.get(each) for each in _OF_A_BEGINNING),
-            # Argo ignores a Workflow that only its label calls ended: that one counts as failed.
-            end=workflow.end or (RunEnd.FAILED if has_ended(raw) else None),
+            end=workflow.end,
             display_name=workflow.display_name,
         )
 

@@ -12,6 +12,7 @@ from kfp_placement_engine.contract.keys import (
 )
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import RunKey
+from kfp_placement_engine.readers.argo.holds import has_ended
 from kfp_placement_engine.readers.argo.keys import WORKFLOW_NAMES
 from kfp_placement_engine.readers.argo.kfp_dialect import Dialect, dialect_of
 from kfp_placement_engine.readers.text.place import mapping_or_empty, text_or_empty
@@ -110,8 +111,9 @@ class WorkflowObject:
 
     @property
     def end(self) -> RunEnd | None:
-        """Outcome of the run by its phase; None = it has not ended.
+        """Outcome of the run; None = it has not ended.
 
-        Argo ignores a Workflow that only its label calls completed: for plans such a run goes on.
+        Argo goes on with a Workflow of any phase until its label calls it completed, and ignores it
+        from then on, whoever has written either. Without the phase of an end it counts as failed.
         """
-        return _ENDS.get(self.phase)
+        return _ENDS.get(self.phase, RunEnd.FAILED) if has_ended(self.raw) else None

@@ -45,6 +45,9 @@ _STORED = ("storedWorkflowTemplateSpec", "storedTemplates")
 _REFERENCE = b'emplateRef"'
 _ELSEWHERE = Place("the cluster")
 
+_USED_METADATA = (b"workflow.labels", b"workflow.annotations")
+"""Beginnings of tags by which a spec uses metadata."""
+
 _METADATA = ("name", "generateName", "namespace", "uid", "labels", "annotations")
 
 
@@ -60,6 +63,7 @@ class WorkflowContent:
         package: JSON of the specification of the run's pipeline, of which the Workflow is only an
             outline; b"" = the Workflow is read alone.
         templates: JSON of WorkflowTemplates that the Workflow refers to.
+        description: number that is another if what the run is to do is described otherwise.
     """
 
     name: str
@@ -68,6 +72,7 @@ class WorkflowContent:
     problem: str = ""
     package: bytes = b""
     templates: tuple[bytes, ...] = ()
+    description: int = 0
 
     def with_package(self, package: bytes) -> "WorkflowContent":
         """Return the content of a run that is read together with its package."""
@@ -115,25 +120,39 @@ def node_name(pod: ObservedPod) -> str:
     return pod.annotations.get(NODE_NAME_ANNOTATION, "")
 
 
-def document_of(workflow: WorkflowObject) -> bytes:
-    """Write the parts of a Workflow that its graph is read from as JSON.
+class Document(NamedTuple):
+    """The parts of a Workflow that its graph is read from.
 
-    The text takes a tenth of the memory of the Python objects.
+    Attributes:
+        text: JSON, which takes a tenth of the memory of the Python objects.
+        description: number that is another if what the run is to do is described otherwise. Argo's
+            own marks do not count, but labels and annotations do where the spec uses them.
+    """
+
+    text: bytes
+    description: int
+
+
+def document_of(workflow: WorkflowObject) -> Document:
+    """Write the parts of a Workflow that its graph is read from as JSON.
 
     Raises:
         InputError: the Workflow is nested too deeply.
     """
     metadata = workflow.metadata
     stored = {key: workflow.status[key] for key in _STORED if workflow.status.get(key)}
-    document: JsonObject = {
-        "apiVersion": workflow.raw.get("apiVersion", WORKFLOWS.api_version),
-        "kind": "Workflow",
-        "metadata": {key: metadata[key] for key in _METADATA if key in metadata},
-        "spec": workflow.spec,
-    }
-    if stored:
-        document["status"] = stored
-    return _dumped(document)
+    head = _dumped(
+        {
+            "apiVersion": workflow.raw.get("apiVersion", WORKFLOWS.api_version),
+            "kind": "Workflow",
+            "metadata": {key: metadata[key] for key in _METADATA if key in metadata},
+        }
+    )
+    spec = _dumped(workflow.spec)
+    status = b',"status":' + _dumped(stored) if stored else b""
+    used = head if any(each in spec for each in _USED_METADATA) else b""
+    text = b"".join((head[:-1], b',"spec":', spec, status, b"}"))
+    return Document(text, hash((spec, status, used)))
 
 
 def _dumped(document: JsonObject) -> bytes:
@@ -227,7 +246,7 @@ def observe_workflow(
     all_marked = all_pipelines and workflow.is_pipeline
     try:
         document = document_of(workflow)
-        is_marked = SCHEDULER_LABEL.encode() in document
+        is_marked = SCHEDULER_LABEL.encode() in document.text
         if not (is_marked or all_marked or unplanned):
             return None
         return _observed(workflow, document, is_marked=is_marked, all_marked=all_marked)
@@ -235,18 +254,21 @@ def observe_workflow(
         if not unplanned:
             raise
         unread = replace(workflow, spec={}, status={"phase": workflow.phase})
-        return _observed(unread, b"", is_marked=False, all_marked=False, problem=str(error))
+        return _observed(
+            unread, Document(b"", 0), is_marked=False, all_marked=False, problem=str(error)
+        )
 
 
 def _observed(
     workflow: WorkflowObject,
-    document: bytes,
+    described: Document,
     *,
     is_marked: bool,
     all_marked: bool,
     problem: str = "",
 ) -> ObservedRun:
     key, owner, created_at = workflow.identity()
+    document = described.text
     if len(document) > MAX_DOCUMENT_BYTES:
         raise InputError(
             f"Workflow {key.name!r:.80} has {len(document)} bytes; it cannot be planned"
@@ -260,7 +282,9 @@ def _observed(
         owner=owner,
         submitted_at=created_at,
         state=state,
-        content=WorkflowContent(key.name, document, nodes, problem),
+        content=WorkflowContent(
+            key.name, document, nodes, problem, description=described.description
+        ),
         display_name=workflow.display_name,
         is_marked=is_marked,
         all_marked=all_marked,

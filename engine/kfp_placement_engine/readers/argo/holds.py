@@ -4,7 +4,11 @@ A label asks for a workflow controller that does not exist, so Argo leaves the W
 clock runs. `spec.suspend` would begin the Workflow, and its deadline with it.
 """
 
+from collections import Counter
+from collections.abc import Container
 from typing import Any
+
+import orjson
 
 from kfp_placement_engine.contract.keys import PREEMPTED_ANNOTATION, PREEMPTED_LABEL, QUEUE_INSTANCE
 from kfp_placement_engine.exceptions import InputError
@@ -25,6 +29,13 @@ HELD_SELECTOR = f"{INSTANCE_LABEL}={QUEUE_INSTANCE}"
 
 PREEMPTED_SELECTOR = f"{PREEMPTED_LABEL}=true"
 """Label selector of Workflows that their queue has suspended."""
+
+_NODES = ("nodes", "compressedNodes", "offloadNodeStatusVersion")
+"""Fields of a Workflow's status with the steps that have begun."""
+
+_EXIT_HANDLERS = {"onexit", "hooks", "templateref", "workflowtemplateref"}
+_BY_AN_AGENT = {"http", "plugin"}
+"""Keys of a spec, in lower case, by which Argo may make pods although the Workflow is to end."""
 
 
 def is_held(workflow: RawMapping) -> bool:
@@ -47,9 +58,41 @@ def is_for_others(workflow: RawMapping) -> bool:
 
 
 def has_ended(workflow: RawMapping) -> bool:
-    """Return whether Argo is done with a Workflow."""
+    """Return whether Argo is done with a Workflow: it ignores one with this label.
+
+    That is so whoever has written the label. A phase alone stops nothing.
+    """
     labels = _metadata(workflow, "labels")
     return _is_completed(labels)
+
+
+def ends_without_pods(workflow: RawMapping) -> bool:
+    """Return whether Argo, given a Workflow that makes no pods yet, ends it without making any.
+
+    `shutdown: Terminate` stops all pods. `Stop` and `activeDeadlineSeconds: 0`, which is what KFP's
+    Terminate sets, let exit handlers run; the latter also begins templates that an agent runs. Any
+    other text in `shutdown` stops nothing. What a reference leads to is not looked at. Pods that
+    delete artifacts are made after the end, of the steps in the status.
+    """
+    spec = mapping_or_empty(workflow.get("spec"))
+    shutdown, deadline = spec.get("shutdown"), spec.get("activeDeadlineSeconds")
+    status = mapping_or_empty(workflow.get("status"))
+    keys = {"artifactgc"} if any(status.get(each) for each in _NODES) else set()
+    if shutdown == "Stop":
+        keys |= _EXIT_HANDLERS
+    elif deadline == 0 and not isinstance(deadline, bool) and not shutdown:
+        keys |= _EXIT_HANDLERS | _BY_AN_AGENT
+    elif shutdown != "Terminate":
+        return False
+    # Argo reads some Workflows by a parser for which these are the same keys.
+    folded = Counter(str(each).casefold() for each in spec)
+    if max(folded["shutdown"], folded["activedeadlineseconds"]) > 1:
+        return False
+    try:
+        text = orjson.dumps(spec).decode().casefold()
+    except orjson.JSONEncodeError:
+        return False
+    return not any(f'"{each}":' in text for each in keys)
 
 
 def held_message(workflow: RawMapping) -> str:
@@ -94,17 +137,20 @@ def resuming_patch(version: str) -> _Patch:
     return _suspension(version, None, suspend=None)
 
 
-def hold_operations(workflow: RawMapping, before: RawMapping | None) -> list[_Patch]:
+def hold_operations(
+    workflow: RawMapping, before: RawMapping | None, exempt: Container[str] = ()
+) -> list[_Patch]:
     """Return the JSON patch that lets a Workflow wait from its admission; empty = it does not wait.
 
     Only a run that is new to Argo, or retried after its end, may wait: if a run gets the label
-    while its steps run, Argo does not notice their ends. A Workflow that asks for another workflow
-    controller is left alone as long as it does. The status of a new Workflow does not
+    while its steps run, Argo does not notice their ends. A Workflow that asks for an exempt
+    workflow controller is left alone as long as it does. The status of a new Workflow does not
     count: its creator may write anything into it.
 
     Args:
         workflow: the Workflow as it would be stored.
         before: the Workflow as it is stored; None = it is being created.
+        exempt: instance ids of workflow controllers whose Workflows do not wait.
 
     Raises:
         InputError: one of the two is malformed.
@@ -114,9 +160,10 @@ def hold_operations(workflow: RawMapping, before: RawMapping | None) -> list[_Pa
     if not metadata:
         raise InputError("a Workflow needs metadata")
     labels = metadata.text_mapping("labels")
-    if INSTANCE_LABEL in labels or _is_completed(labels):
+    instance = labels.get(INSTANCE_LABEL)
+    if instance == QUEUE_INSTANCE or instance in exempt or _is_completed(labels):
         return []
-    if before is not None and not _is_as_good_as_new(before):
+    if before is not None and not _is_as_good_as_new(before, instance):
         return []
     if metadata.get("labels") is None:
         return [
@@ -124,13 +171,20 @@ def hold_operations(workflow: RawMapping, before: RawMapping | None) -> list[_Pa
         ]
     # A slash within a key (RFC 6901).
     path = f"/metadata/labels/{INSTANCE_LABEL.replace('/', '~1')}"
-    return [{"op": "add", "path": path, "value": QUEUE_INSTANCE}]
+    change = "add" if instance is None else "replace"
+    return [{"op": change, "path": path, "value": QUEUE_INSTANCE}]
 
 
-def _is_as_good_as_new(before: RawMapping) -> bool:
-    """Return whether a stored Workflow has ended, or was not for this cluster's Argo."""
+def _is_as_good_as_new(before: RawMapping, instance: str | None) -> bool:
+    """Return whether a stored Workflow has ended, or was for another controller than from now on.
+
+    Args:
+        before: the stored Workflow.
+        instance: id of the controller from now on; None = this cluster's Argo.
+    """
     labels = Fields(before, UNNAMED).fields("metadata").text_mapping("labels")
-    return _is_completed(labels) or labels.get(INSTANCE_LABEL, QUEUE_INSTANCE) != QUEUE_INSTANCE
+    was_for = labels.get(INSTANCE_LABEL, QUEUE_INSTANCE)
+    return _is_completed(labels) or was_for not in (QUEUE_INSTANCE, instance)
 
 
 def _is_completed(labels: RawMapping) -> bool:

@@ -62,10 +62,31 @@ def test_one_that_argo_lets_wait_or_another_controller_looks_after_is_not_held()
         ({"shutdown": "Terminate"}, True),
         ({"shutdown": ""}, False),
         ([], False),
+        ({"activeDeadlineSeconds": False}, False),
+        ({"activeDeadlineSeconds": -1}, False),
+        ({"activeDeadlineSeconds": 0, "shutdown": "later"}, False),
+        ({"activeDeadlineSeconds": 0, "onExit": "notify"}, False),
+        ({"activeDeadlineSeconds": 0, "templates": [{"http": {}}]}, False),
+        ({"activeDeadlineSeconds": 0, "templates": [{"name": "onExit"}]}, True),
+        ({"shutdown": "Stop"}, True),
+        ({"shutdown": "Stop", "onExit": "notify"}, False),
+        ({"shutdown": "Stop", "workflowTemplateRef": {"name": "t"}}, False),
+        ({"shutdown": "Stop", "templates": [{"dag": {"tasks": [{"hooks": {}}]}}]}, False),
+        ({"shutdown": "Stop", "ONEXIT": "notify"}, False),
+        ({"shutdown": "later"}, False),
+        ({"shutdown": "terminate"}, False),
+        ({"shutdown": "Terminate", "onExit": "notify"}, True),
+        ({"shutdown": "Terminate", "\N{LATIN SMALL LETTER LONG S}hutdown": ""}, False),
     ],
 )
-def test_whether_somebody_has_asked_for_its_end(spec, terminated):
+def test_whether_it_would_end_without_a_pod(spec, terminated):
     assert queued(HELD, spec).is_terminated is terminated
+
+
+def test_pods_that_delete_artifacts_of_steps_are_pods_too():
+    spec = {"shutdown": "Terminate", "artifactGC": {"strategy": "OnWorkflowCompletion"}}
+    assert queued(HELD, spec).is_terminated
+    assert not queued(HELD, spec, {"nodes": {"1": {}}}).is_terminated
 
 
 def test_one_that_is_tried_again_is_held_and_has_begun():
@@ -76,12 +97,21 @@ def test_one_that_is_tried_again_is_held_and_has_begun():
 
 
 @pytest.mark.parametrize(
-    ("phase", "end"), [("Succeeded", RunEnd.SUCCEEDED), ("Error", RunEnd.FAILED), ("Running", None)]
+    ("phase", "end"),
+    [("Succeeded", RunEnd.SUCCEEDED), ("Error", RunEnd.FAILED), ("Running", RunEnd.FAILED)],
 )
 def test_how_it_has_ended(phase, end):
-    run = queued(status={"phase": phase})
+    run = queued({COMPLETED_LABEL: "true"}, status={"phase": phase})
     assert run.end is end
-    assert run.is_active is (end is None)
+    assert not run.is_active
+
+
+@pytest.mark.parametrize("labels", [{}, {COMPLETED_LABEL: "false"}, HELD])
+@pytest.mark.parametrize("phase", ["Succeeded", "Error", "Running"])
+def test_a_phase_alone_ends_nothing(labels, phase):
+    workflow = a_workflow(labels)
+    workflow["status"] = {"phase": phase}
+    assert SOURCE.observe_queued(workflow).end is None
 
 
 @pytest.mark.parametrize("broken", [5, "text", [HELD], {"x": 1}])
