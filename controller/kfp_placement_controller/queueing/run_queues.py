@@ -75,8 +75,8 @@ class RunQueues:
         stated = {} if queue is None else _stated_demand(queue.spec)
         if stated is None:
             return replace(run, demand=None) if run.is_waiting else run
-        known = run.demand or Demand()
-        return replace(run, demand=replace(known, peak=plus(known.peak, stated)))
+        part = run.demand or Demand()
+        return replace(run, demand=replace(part, peak=plus(part.peak, stated)))
 
     def namespaces(self) -> Iterator[str]:
         """Yield the namespaces that have a queue `default`, by which they take part."""

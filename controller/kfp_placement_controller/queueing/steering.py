@@ -27,7 +27,7 @@ example by somebody's admission webhook; otherwise the run would block its queue
 
 _RESUMED_BY_OTHERS = (
     "suspended again: its queue has stopped this run, so taking spec.suspend off does not let it go"
-    " on; who may release runs can use kfp-placement release or admit"
+    " on, as kfp-placement release does"
 )
 
 _MOST_REMEMBERED = 10_000

@@ -148,13 +148,13 @@ def test_a_run_that_cannot_be_read_counts_as_a_run(says):
     ],
     ids=str,
 )
-@pytest.mark.parametrize("known", [None, "1"])
+@pytest.mark.parametrize("readable", [None, "1"])
 def test_a_run_that_cannot_be_read_whole_counts_with_what_its_queue_states(
-    unreadable, known, begins
+    unreadable, readable, begins
 ):
-    """Beside what is known of it."""
-    scene = SimulatedScene(quota=a_quota(cpu="3" if known else "2"), unreadable=unreadable)
-    scene.submit("run", **UNREAD, **({"cpu": known} if known else {}))
+    """Beside what is readable of it."""
+    scene = SimulatedScene(quota=a_quota(cpu="3" if readable else "2"), unreadable=unreadable)
+    scene.submit("run", **UNREAD, **({"cpu": readable} if readable else {}))
     assert scene.settle() == begins
     assert scene.settle_after(7200) == []
     if unreadable is None:
@@ -162,7 +162,7 @@ def test_a_run_that_cannot_be_read_whole_counts_with_what_its_queue_states(
         assert "it cannot be read" in scene.message("run")
         assert scene.condition("run") == ("False", "Unplannable")
     else:
-        (note,) = scene.written["run"]["notes"]
+        note = scene.written["run"]["notes"][0]
         assert note == "it counts with what default states for runs like it: it cannot be read"
 
 

@@ -176,11 +176,11 @@ def hold_operations(
 
 
 def _is_as_good_as_new(before: RawMapping, instance: str | None) -> bool:
-    """Return whether a stored Workflow has ended, or was for another controller than from now on.
+    """Return whether a stored Workflow has ended, or was not for its present controller.
 
     Args:
         before: the stored Workflow.
-        instance: id of the controller from now on; None = this cluster's Argo.
+        instance: id of the present controller; None = this cluster's Argo.
     """
     labels = Fields(before, UNNAMED).fields("metadata").text_mapping("labels")
     was_for = labels.get(INSTANCE_LABEL, QUEUE_INSTANCE)
