@@ -156,13 +156,13 @@ def test_a_run_that_cannot_be_read_whole_counts_with_what_its_queue_states(
     scene = SimulatedScene(quota=a_quota(cpu="3" if readable else "2"), unreadable=unreadable)
     scene.submit("run", **UNREAD, **({"cpu": readable} if readable else {}))
     assert scene.settle() == begins
-    assert scene.settle_after(7200) == []
+    assert scene.settle_after(300) == []
     if unreadable is None:
         assert "spec.unreadable of its RunQueue" in scene.message("run")
         assert "it cannot be read" in scene.message("run")
         assert scene.condition("run") == ("False", "Unplannable")
     else:
-        note = scene.written["run"]["notes"][0]
+        (note,) = scene.written["run"]["notes"]
         assert note == "it counts with what default states for runs like it: it cannot be read"
 
 
