@@ -89,6 +89,12 @@ GATES_OVERDUE = Counter(
     "Gates that were still there past their deadline and that this process took off.",
 )
 RUNS_BY_PHASE = Gauge(f"{PREFIX}_runs", "Marked runs that the planner knows, by phase.", ["phase"])
+RUNS_OVER_BUDGET = Gauge(
+    f"{PREFIX}_runs_over_budget",
+    "Runs that go on without a plan, since older ones of their namespace have all steps that are"
+    " planned of one.",
+    ["namespace"],
+)
 PLANS_AT_ONCE = Counter(
     f"{PREFIX}_plans_at_once",
     "Plans made by list scheduling, for new runs and loops of another width.",

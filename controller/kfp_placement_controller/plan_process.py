@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import TypeVar
 
+from kfp_placement_controller.actuators.gate_workers import GateWorkers
 from kfp_placement_controller.actuators.histories import HistoryWriter
 from kfp_placement_controller.actuators.kfp_api import KfpApi
 from kfp_placement_controller.actuators.leading import Leading
@@ -146,6 +147,7 @@ class PlanProcess(LeadingProcess):
         histories = Worker(
             "histories", writer.write, to_inbox(coordinator.history_answered), writer.failed
         )
+        gates = GateWorkers(connect(settings))
         runner = ActionRunner(
             client,
             events,
@@ -154,6 +156,7 @@ class PlanProcess(LeadingProcess):
             memory.submit,
             packages.submit,
             histories.submit,
+            gates.submit,
         )
         leading = Leading(election, runner, wall_clock, time.monotonic)
         super().__init__(
@@ -161,6 +164,6 @@ class PlanProcess(LeadingProcess):
             plan_watches(client, settings, DEFAULT_SOURCES, inbox),
             election,
             PlannerLoop(coordinator, inbox, wall_clock, time.monotonic, leading, runner),
-            parts=(events, searches, memory, packages, histories),
-            alive={"search": searches.alive},
+            parts=(events, searches, memory, packages, histories, gates),
+            alive={"search": searches.alive, "gates": gates.alive},
         )

@@ -7,7 +7,6 @@ from datetime import datetime
 from functools import partial
 
 from kfp_placement_controller.actuators.deviations import report_deviation
-from kfp_placement_controller.actuators.gates import open_gate
 from kfp_placement_controller.actuators.held_runs import close_queue
 from kfp_placement_controller.actuators.histories import HistoryTask
 from kfp_placement_controller.actuators.objects import listed_objects
@@ -23,7 +22,7 @@ from kfp_placement_controller.exceptions import SupersededError
 from kfp_placement_controller.histories.actions import DeleteHistory, WriteHistory
 from kfp_placement_controller.kinds import PLACEMENTS, RUN_REQUESTS
 from kfp_placement_controller.learning.actions import AskMemory
-from kfp_placement_controller.metrics import GATES_OPENED, STRANDED_PODS_DELETED
+from kfp_placement_controller.metrics import STRANDED_PODS_DELETED
 from kfp_placement_controller.observed.deviations import Deviation
 from kfp_placement_controller.packages.actions import AskPackage
 from kfp_placement_controller.planning.actions import (
@@ -45,7 +44,6 @@ from kfp_placement_engine.contract.custom_resources import (
     RunRequest,
     read_resource,
 )
-from kfp_placement_engine.contract.gates import Pin
 from kfp_placement_engine.contract.shared_parts import ObjectMetadata
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import RunKey
@@ -56,10 +54,7 @@ from kfp_placement_kube.kinds import PODS, JsonObject, key_of
 
 _LOG = logging.getLogger(__name__)
 
-REFUSED_REASON = "Misconfigured"
-"""Event reason for a run that is not planned."""
-
-_Attempted = OpenGate | DeletePod | SayFindings | CloseQueue | WriteRequest | DeleteRequest
+_Attempted = DeletePod | SayFindings | CloseQueue | WriteRequest | DeleteRequest
 """Actions whose failure is only logged, as the coordinator decides them again."""
 
 
@@ -75,6 +70,7 @@ class ActionRunner:
         ask_memory: function that submits a question about memory, and returns at once.
         ask_package: function that submits a question to KFP's API, and returns at once.
         change_history: function that submits a change of a history, and returns at once.
+        open_gate: function that submits a gate to take off, and returns at once.
     """
 
     client: KubeClient
@@ -84,6 +80,7 @@ class ActionRunner:
     ask_memory: Callable[[AskMemory], None]
     ask_package: Callable[[AskPackage], None]
     change_history: Callable[[HistoryTask], None]
+    open_gate: Callable[[OpenGate], None]
     _versions: dict[RunKey, StoredVersion] = field(default_factory=dict)
 
     @property
@@ -122,8 +119,9 @@ class ActionRunner:
             case Announce():
                 owner = action.owner
                 regarding = Regarding(owner.kind, owner.name, action.key.namespace, owner.uid)
+                note = f"this run is not planned: {action.why}"
                 self.events.record(
-                    regarding, REFUSED_REASON, action.note, type="Warning", action="Planning"
+                    regarding, action.reason, note, type="Warning", action="Planning", once=True
                 )
             case Deviation():
                 report_deviation(self.events, action)
@@ -131,6 +129,8 @@ class ActionRunner:
                 self._write(action, coordinator)
             case WriteHistory() | DeleteHistory():
                 self.change_history(HistoryTask(action, coordinator.epoch))
+            case OpenGate():
+                self.open_gate(action)
             case ForgetRun():
                 self._versions.pop(action.key, None)
             case _:
@@ -160,8 +160,6 @@ class ActionRunner:
         """Write an object; a failed write is decided again at the next evaluation."""
         try:
             match action:
-                case OpenGate():
-                    self._open(action)
                 case DeletePod():
                     pod = action.pod
                     if delete_unbound(self.client, pod.namespace, pod.name, pod.uid):
@@ -184,12 +182,6 @@ class ActionRunner:
                     _LOG.warning("RunRequest %s/%s was not of this run: removed", *action.key)
         except (KubernetesError, InputError) as error:
             _LOG.warning("%s: %s", type(action).__name__, error)
-
-    def _open(self, gate: OpenGate) -> None:
-        pod = gate.pod
-        pin = Pin(gate.node, gate.hosts) if gate.node or gate.hosts else None
-        if open_gate(self.client, pod.namespace, pod.name, pod.uid, pin):
-            GATES_OPENED.labels(str(gate.cause)).inc()
 
 
 def delete_unbound(client: KubeClient, namespace: str, name: str, uid: str) -> bool:

@@ -15,6 +15,7 @@ from kfp_placement_controller.metrics import (
     PLANNER_TICK_SECONDS,
     QUEUE_LEASE_AGE_SECONDS,
     RUNS_BY_PHASE,
+    RUNS_OVER_BUDGET,
 )
 from kfp_placement_controller.planning.actions import WritePlacement
 from kfp_placement_controller.planning.conditions import phase
@@ -60,6 +61,9 @@ def _count(coordinator: Coordinator, monotonic_seconds: float) -> None:
     counts = Counter(phase(run) for run in coordinator.registry.runs.values())
     for each in Phase:
         RUNS_BY_PHASE.labels(str(each)).set(counts[each])
+    RUNS_OVER_BUDGET.clear()
+    for namespace, number in coordinator.plans.intake.over_budget.items():
+        RUNS_OVER_BUDGET.labels(namespace).set(number)
     learned = coordinator.plans.learned
     if coordinator.queues:
         age_seconds = coordinator.watchdog.queue_lease.age_seconds(monotonic_seconds)

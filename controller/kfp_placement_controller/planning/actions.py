@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 from kfp_placement_controller.histories.actions import HistoryAction
 from kfp_placement_controller.learning.actions import AskMemory
@@ -32,6 +33,13 @@ class WritePlacement:
     is_new_plan: bool
 
 
+class Unplanned(StrEnum):
+    """Reason of the event about a run that is not planned."""
+
+    MISCONFIGURED = "Misconfigured"
+    OVER_BUDGET = "OverBudget"
+
+
 @dataclass(frozen=True)
 class Announce:
     """Warn in an event that a run is not planned.
@@ -39,12 +47,14 @@ class Announce:
     Attributes:
         key: key of the run.
         owner: object that the run is.
-        note: text of the event.
+        why: explanation for people.
+        reason: reason of the event.
     """
 
     key: RunKey
     owner: RunOwner
-    note: str
+    why: str
+    reason: Unplanned = Unplanned.MISCONFIGURED
 
 
 @dataclass(frozen=True)

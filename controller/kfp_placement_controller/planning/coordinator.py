@@ -48,7 +48,7 @@ from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.packages.actions import PackageAnswer
 from kfp_placement_controller.packages.run_packages import RunPackages
 from kfp_placement_controller.packages.run_templates import RunTemplates
-from kfp_placement_controller.planning.actions import Action, ForgetRun
+from kfp_placement_controller.planning.actions import Action, Announce, ForgetRun, Unplanned
 from kfp_placement_controller.planning.cluster_state import ClusterState
 from kfp_placement_controller.planning.gate_controller import GateController
 from kfp_placement_controller.planning.placement_publisher import PlacementPublisher
@@ -56,6 +56,7 @@ from kfp_placement_controller.planning.reactions import Reactions
 from kfp_placement_controller.planning.rounds import RoundFailure, RoundResult
 from kfp_placement_controller.planning.run_plans import WITHOUT_PAST_RUNS, RunPlans
 from kfp_placement_controller.planning.run_requests import RunRequests
+from kfp_placement_controller.planning.turns import SLICE_STEPS, work_of
 from kfp_placement_controller.planning.watchdog import Watchdog
 from kfp_placement_controller.runs.planner_parameters import PlanningParams
 from kfp_placement_controller.runs.run_registry import RunRegistry
@@ -107,6 +108,7 @@ class Coordinator:
     history: bool = False
     kfp_api: bool = False
     _gone: list[RunKey] = field(default_factory=list)
+    _has_unwritten: bool = False
 
     def __post_init__(self) -> None:
         """Make the parts."""
@@ -131,7 +133,11 @@ class Coordinator:
         self.gates = GateController(self.registry, self.cluster, retry_seconds)
         self.watchdog = Watchdog(retry_seconds, self.sources, self.may_gate)
         self.requests = RunRequests(
-            self.registry, self.plans.builder, retry_seconds, self._awaits_package
+            self.registry,
+            self.plans.builder,
+            retry_seconds,
+            self._awaits_package,
+            self.plans.turns,
         )
         reader = UnplannedReader(self.registry, self.params)
         self.learning = RunLearning(self.histories, self.cluster.nodes, reader)
@@ -207,7 +213,8 @@ class Coordinator:
         for run in self.registry.runs.values():
             # What this planner has written about the run before no longer counts.
             self.registry.unsettled.add(run)
-            self._adopt(run, now)
+            if not run.is_unread:
+                self._adopt(run, now)
         self.plans.planner.may_gain()
 
     def follow(self) -> None:
@@ -224,11 +231,19 @@ class Coordinator:
         """Return what must be done now; called after changes, and when `next_at` says so."""
         policy, monotonic_seconds = self.policy.spec, self.monotonic()
         self.learning.learn_unplanned(now, monotonic_seconds)
+        self.plans.turns.pass_time(monotonic_seconds)
+        self.registry.drop_excluded()
+        read = self.plans.read(now)
         if self.epoch is None:
             return [*self.gates.overdue(policy, now, monotonic_seconds)]
         actions: list[Action] = [ForgetRun(key) for key in self._gone]
         self._gone.clear()
-        self.registry.drop_excluded()
+        for run in read:
+            self._adopt(run, now)
+        actions += [
+            Announce(run.key, run.observed.owner, run.left_out, Unplanned.OVER_BUDGET)
+            for run in self.plans.intake.untold()
+        ]
         update = self.plans.update(now, monotonic_seconds)
         for run in update.evaluated:
             self.learning.run_evaluated(run, monotonic_seconds)
@@ -253,9 +268,12 @@ class Coordinator:
         monotonic_seconds = self.monotonic()
         has_backlog = (
             self.requests.has_backlog
+            or self._has_unwritten
             or self.histories.pasts.is_building
             or self.plans.first_plans.has_backlog(monotonic_seconds)
         )
+        if self.plans.intake.has_backlog:
+            return now
         if self.epoch is not None and has_backlog:
             return now
         pauses = (
@@ -272,14 +290,28 @@ class Coordinator:
     ) -> Iterator[Action]:
         """Yield what must be written of runs; a defect in one hides no other."""
         # An object without a plan is of no use, and would be written again at once.
-        awaited = self.plans.first_plans.awaited()
-        for run in self.registry.unsettled.ordered():
-            if run.key in awaited:
+        awaited, written = self.plans.first_plans.awaited(), 0.0
+        self._has_unwritten = False
+        for work in self.plans.turns.order(map(work_of, self.registry.unsettled.ordered())):
+            run = work.on
+            if run.key in awaited or run.is_unread:
                 continue
+            if run.left_out:
+                if run.observed.ended:
+                    self.registry.unsettled.discard(run.key)
+                continue
+            if written > SLICE_STEPS:
+                self._has_unwritten = True
+                break
             consequence = f"run {run.key.namespace}/{run.key.name} is not written"
             turn = partial(self.publisher.due, run, epoch, now, monotonic_seconds)
-            yield from self._warnings.take_turn(consequence, turn) or ()
+            actions = self._warnings.take_turn(consequence, turn) or ()
+            yield from actions
+            if actions:
+                written += work.steps
+                self.plans.turns.count(work.namespace, work.steps)
             if self.publisher.is_done(run):
+                self.plans.intake.ended(run)
                 self.registry.unsettled.discard(run.key)
 
     def _others_due(
@@ -353,9 +385,7 @@ class Coordinator:
             observed = None
         if observed is None:
             self._forget(key, now)
-        new = self.registry.run_changed(Change(change.key, change.old, observed), now)
-        if new is not None and self.epoch is not None:
-            self._adopt(new, now)
+        self.registry.run_changed(Change(change.key, change.old, observed), now)
 
     def _templates_changed(self, kind: str, change: Change[ObservedTemplates]) -> None:
         """Take in that an object with templates is new, has changed or is gone."""
@@ -371,7 +401,7 @@ class Coordinator:
             run.observe(observed)
             self.registry.unsettled.add(run)
             if has_other_package:
-                run.reread(self.policy.spec)
+                run.stale = True
                 self.plans.planner.trigger(run)
         self.requests.package_changed(observed)
 

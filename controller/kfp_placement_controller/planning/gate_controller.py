@@ -149,7 +149,8 @@ class GateController:
         run = self.registry.run_of(pod)
         is_new = not is_overdue(pod, now, FIRST_PLAN_SECONDS)
         if run is None or not run.is_open:
-            return GatedPod(pod, awaits_plan=run is None and is_new)
+            # A new leader may find many runs, which it reads in turn.
+            return GatedPod(pod, awaits_plan=is_new if run is None else run.is_unread)
         step, is_new = run.planned_step(pod), is_new and run.plan is None
         return GatedPod(pod, run.key, step, windows.get((run.key, step)), is_new)
 

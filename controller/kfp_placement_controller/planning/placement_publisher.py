@@ -169,8 +169,7 @@ class PlacementPublisher:
         actions: list[WritePlacement | Announce] = []
         if run.refusal and not publication.announced:
             publication.announced = True
-            note = f"this run is not planned: {run.refusal}"
-            actions.append(Announce(run.key, run.observed.owner, note))
+            actions.append(Announce(run.key, run.observed.owner, run.refusal))
         publishing = _state_of(run, publication.state, epoch)
         if not self._is_due(publication, publishing, monotonic_seconds):
             publication.closed = run.observed.ended and publication.published == publishing

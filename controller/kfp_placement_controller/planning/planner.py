@@ -1,7 +1,8 @@
 """The planner: a plan at once for each new run, then rounds that improve plans, one at a time."""
 
 import logging
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
@@ -18,8 +19,9 @@ from kfp_placement_controller.planning.rounds import (
     RoundResult,
     plan_round,
 )
+from kfp_placement_controller.planning.turns import Turns, work_of
 from kfp_placement_controller.runs.current_plan import plan_in_force
-from kfp_placement_controller.runs.open_runs import OpenRun, key_text
+from kfp_placement_controller.runs.open_runs import OpenRun, PlannedRun, key_text
 from kfp_placement_controller.runs.planner_parameters import PlanningParams
 from kfp_placement_controller.runs.run_registry import RunRegistry
 from kfp_placement_controller.runs.tracked_run import TrackedRun
@@ -29,6 +31,9 @@ from kfp_placement_engine.model.run_graph import StepKind
 from kfp_placement_engine.plans.plan import Plan
 
 _LOG = logging.getLogger(__name__)
+
+STEPS_PER_ROUND = 10_000
+"""Steps that are searched in one round, unless one run has more: the next round waits for them."""
 
 MAX_CRASHES = 2
 """Number of searches of one run that end a worker, after which the run is refused."""
@@ -60,11 +65,13 @@ class Planner:
         registry: all runs.
         builder: builder of the rounds that are searched.
         params: times and thresholds.
+        turns: turns of the namespaces.
     """
 
     registry: RunRegistry
     builder: RoundBuilder
     params: PlanningParams
+    turns: Turns = field(default_factory=Turns)
     _under_way: _RoundUnderWay | None = None
     _triggers: _Triggers | None = None
     _is_triggered: bool = False
@@ -126,12 +133,10 @@ class Planner:
         ]
         most = 1 if self._is_one_at_a_time else self.registry.policy().replanning.runs_per_round
         asking = [run for run in runs if run.tracked.pending]
-        to_replan = asking[:most]
-        movable = (
-            []
-            if self._is_one_at_a_time
-            else [run for run in runs if run not in asking][: most - len(to_replan)]
-        )
+        to_replan = self.turns.take(map(work_of, asking), STEPS_PER_ROUND, most)
+        left = STEPS_PER_ROUND - sum(run.steps for run in to_replan)
+        others = () if self._is_one_at_a_time else (run for run in runs if run not in asking)
+        movable = list(_within(left, others))[: most - len(to_replan)]
         if not to_replan and not (movable and self._may_gain):
             self.rest()
             return None
@@ -218,6 +223,14 @@ class Planner:
         run.tracked.put_into_force(
             plan_in_force(plan, before, planned_at, now, begun, quick_at=quick_at)
         )
+
+
+def _within(most_steps: int, runs: Iterable[PlannedRun]) -> Iterator[PlannedRun]:
+    """Yield the runs that fit into a number of steps together."""
+    for run in runs:
+        if run.steps <= most_steps:
+            most_steps -= run.steps
+            yield run
 
 
 def _count_levels(run: OpenRun) -> None:

@@ -83,7 +83,7 @@ class Promising:
         past, tracked = self._news(run), run.tracked
         if past is not None:
             tracked.use_past(past)
-            tracked.reread(self.registry.policy())
+            self.registry.read(tracked)
             if tracked.unstarted():
                 self.planner.trigger(tracked)
         read = self.registry.open_run(run.key)

@@ -84,7 +84,7 @@ class Reactions:
         """Take in that another policy is in force."""
         if (before.defaults, before.history) != (after.defaults, after.history):
             for active in self.registry.active():
-                active.tracked.reread(after)
+                active.tracked.stale = True
                 active.tracked.promises.tried_at = None
         if before != after:
             self._replan_all()

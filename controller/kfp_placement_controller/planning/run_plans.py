@@ -11,10 +11,12 @@ from typing import NamedTuple
 
 from kfp_placement_controller.pauses import lasts
 from kfp_placement_controller.planning.cluster_state import ClusterState
+from kfp_placement_controller.planning.intake import Intake
 from kfp_placement_controller.planning.planner import Planner
 from kfp_placement_controller.planning.promising import Promising
 from kfp_placement_controller.planning.round_builder import RoundBuilder
 from kfp_placement_controller.planning.rounds import PlanningRound
+from kfp_placement_controller.planning.turns import Turns, work_of
 from kfp_placement_controller.runs.open_runs import OpenRun
 from kfp_placement_controller.runs.overheads import LearnedOverheads
 from kfp_placement_controller.runs.planner_parameters import PLANS_PER_EVALUATION, PlanningParams
@@ -52,6 +54,7 @@ class RunPlans:
         awaits_package: function that returns whether the first plan of a run waits for its
             package, by the run's key and the present moment.
         learned: overheads that the cluster has shown.
+        turns: turns of the namespaces.
     """
 
     registry: RunRegistry
@@ -59,17 +62,30 @@ class RunPlans:
     params: PlanningParams
     awaits_package: Callable[[RunKey, float], bool] = lambda _key, _moment: False
     learned: LearnedOverheads = field(default_factory=LearnedOverheads)
+    turns: Turns = field(default_factory=Turns)
     _all_evaluated_at: float | None = None
 
     def __post_init__(self) -> None:
         """Make the parts."""
         self._warnings = WarningLog(__name__)
         self.builder = RoundBuilder(self.registry, self.cluster, self.learned, self.params)
-        self.planner = Planner(self.registry, self.builder, self.params)
+        self.intake = Intake(self.registry, self.turns)
+        self.planner = Planner(self.registry, self.builder, self.params, self.turns)
         self.first_plans = FirstPlans(
-            self.registry, self.params.evaluation_seconds, self.awaits_package
+            self.registry, self.params.evaluation_seconds, self.awaits_package, self.turns
         )
         self.promising = Promising(self.registry, self.builder, self.planner)
+
+    def read(self, now: datetime) -> Sequence[TrackedRun]:
+        """Read the runs whose turn it is, and return those that were read for the first time."""
+        due = self.intake.due(now)
+        unread = [run for run in due if run.is_unread]
+        for run in due:
+            self._take_turn(run, partial(self._read, run))
+        if due:
+            # By now it is known how many steps they have.
+            self.intake.settle(now)
+        return [run for run in unread if run.reading is not None]
 
     def update(self, now: datetime, monotonic_seconds: float) -> PlanUpdate:
         """Evaluate what has changed, plan new ones, and return what to search next."""
@@ -85,6 +101,11 @@ class RunPlans:
             WITHOUT_PAST_RUNS, partial(self.promising.promise, now, monotonic_seconds)
         )
         return PlanUpdate(evaluated, planned, next_round)
+
+    def _read(self, run: TrackedRun) -> None:
+        self.registry.read(run)
+        if run.plan is not None and run.unstarted():
+            self.planner.trigger(run)
 
     def evaluate_adopted(self, run: TrackedRun, now: datetime, monotonic_seconds: float) -> None:
         """Evaluate a run whose plan another planner has made, before that plan is adopted."""
@@ -130,17 +151,20 @@ class FirstPlans:
         registry: all runs.
         retry_seconds: pause until such a run is tried again; others may have left it room.
         awaits_package: function that returns whether a run waits for its package at a moment.
+        turns: turns of the namespaces.
     """
 
     registry: RunRegistry
     retry_seconds: float
     awaits_package: Callable[[RunKey, float], bool]
+    turns: Turns
     _tried_at: dict[RunKey, float] = field(default_factory=dict)
 
     def due(self, monotonic_seconds: float) -> list[OpenRun]:
-        """Return the next few runs: new ones, oldest first, then those refused longest ago.
+        """Return the next few runs: new ones in turn, then those refused longest ago.
 
-        New ones of which no step has begun come first of all: their first pod can still follow.
+        New ones of which no step has begun come first in their namespace: their first pod can
+        still follow.
         """
         lacking = self._lacking()
         tried_at = self._tried_at
@@ -153,7 +177,8 @@ class FirstPlans:
             and not lasts(self.retry_seconds, self._tried_at.get(run.key), monotonic_seconds)
         ]
         refused.sort(key=lambda run: self._tried_at.get(run.key, 0.0))
-        chosen = [*new, *refused][:PLANS_PER_EVALUATION]
+        work = map(work_of, (*new, *refused))
+        chosen = self.turns.take(work, most=PLANS_PER_EVALUATION)
         self._tried_at |= {run.key: monotonic_seconds for run in chosen}
         return chosen
 

@@ -16,6 +16,7 @@ from kfp_placement_controller.pauses import lasts
 from kfp_placement_controller.planning.actions import DeleteRequest, WriteRequest
 from kfp_placement_controller.planning.past_news import PastNews
 from kfp_placement_controller.planning.round_builder import RoundBuilder
+from kfp_placement_controller.planning.turns import RUN_STEPS, SLICE_STEPS, Turns, Work
 from kfp_placement_controller.runs.current_plan import CurrentPlan
 from kfp_placement_controller.runs.planner_parameters import PLANS_PER_EVALUATION
 from kfp_placement_controller.runs.run_needs import RunNeed
@@ -40,6 +41,7 @@ class RunRequests:
         builder: builder that plans a run as if it were alone.
         retry_seconds: pause between two tries of the same write.
         awaits_package: function that returns whether a run waits for its package at a moment.
+        turns: turns of the namespaces.
         has_backlog: whether runs are left that one tick had no time to plan.
     """
 
@@ -47,6 +49,7 @@ class RunRequests:
     builder: RoundBuilder
     retry_seconds: float
     awaits_package: Callable[[RunKey, float], bool]
+    turns: Turns = field(default_factory=Turns)
     has_backlog: bool = False
     _needs: dict[RunKey, RunNeed] = field(default_factory=dict)
     _namespaces: set[str] = field(default_factory=set)
@@ -143,21 +146,24 @@ class RunRequests:
         self._changed |= dict.fromkeys(chain(to_retry, self._with_new_plans(), news))
         # Runs without a plan come first: they cannot be admitted until their need is known.
         keys = sorted(self._without_awaited(monotonic_seconds), key=self._was_planned)
-        plans = 0
-        for key in keys:
+        plans, steps = 0, 0.0
+        for work in self.turns.order(map(self._work_on, keys)):
+            key = work.on
             # Deleted first, so that a defect in one run does not hide the next ones forever.
             del self._changed[key]
             need = self._needs.get(key)
             must_plan = need is not None and self._must_plan(need)
-            if must_plan and plans >= PLANS_PER_EVALUATION:
+            if must_plan and (plans >= PLANS_PER_EVALUATION or steps > SLICE_STEPS):
                 self._changed[key], self.has_backlog = None, True
                 break
             self._tried_at.pop(key, None)
             if need is None:
                 continue
             if must_plan:
-                plans += 1
                 self._plan(need)
+                work = self._work_on(key)
+                self.turns.count(work.namespace, work.steps)
+                plans, steps = plans + 1, steps + work.steps
             if self._awaits_past(need, monotonic_seconds):
                 # The stored one was written with the past, which this planner will know soon.
                 self._changed[key] = None
@@ -170,6 +176,11 @@ class RunRequests:
             if action is not None:
                 self._tried_at[key] = monotonic_seconds
                 yield action
+
+    def _work_on(self, key: RunKey) -> Work[RunKey]:
+        """Return the work of planning a run alone, by its size before it has been read."""
+        need = self._needs.get(key)
+        return Work(key.namespace, RUN_STEPS + (0 if need is None else need.steps), key)
 
     def _without_awaited(self, monotonic_seconds: float) -> Iterator[RunKey]:
         """Yield the changed runs but those that wait for their package to be planned first."""

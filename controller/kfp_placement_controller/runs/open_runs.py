@@ -41,6 +41,11 @@ class OpenRun:
         return self.tracked.key
 
     @property
+    def steps(self) -> int:
+        """Number of its steps."""
+        return self.tracked.steps
+
+    @property
     def observed(self) -> ObservedRun:
         """Object of the run, as last seen."""
         return self.tracked.observed

@@ -173,6 +173,11 @@ class RunNeed:
         self._planned, self.problem = None, problem[:MAX_MESSAGE_CHARACTERS]
 
     @property
+    def steps(self) -> int:
+        """Number of its steps, as far as it has been read."""
+        return len(self._steps())
+
+    @property
     def pipeline(self) -> str:
         """Name of its pipeline; "" = the run could not be read."""
         return "" if self._reading is None else self._reading.graph.name

@@ -11,13 +11,12 @@ from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.observed.run_requests import ObservedRequest
 from kfp_placement_controller.runs.attach_failures import AttachFailures
 from kfp_placement_controller.runs.open_runs import OpenRun, PlannedRun
-from kfp_placement_controller.runs.run_reading import RunReader, no_past
+from kfp_placement_controller.runs.run_reading import no_past
 from kfp_placement_controller.runs.tracked_run import TrackedRun
 from kfp_placement_controller.sources.source import ObservedRun, RunSources
 from kfp_placement_engine.contract.keys import DEFAULT_SCHEDULER
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.contract.run_request import NodeGroups
-from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.change import Change
 
@@ -82,28 +81,48 @@ class RunRegistry:
     _pods: dict[RunKey, dict[str, ObservedPod]] = field(default_factory=dict)
     _planned: dict[TrackedRun, PlannedRun] = field(default_factory=dict)
 
-    def run_changed(self, change: Change[ObservedRun], now: datetime) -> TrackedRun | None:
-        """Take in a change of a run that gets a plan; return the run if it is new, else None."""
+    def run_changed(self, change: Change[ObservedRun], now: datetime) -> None:
+        """Take in a change of a run that gets a plan; one that is new is read in its turn."""
         observed, key = change.new, RunKey(*change.key)
         if observed is None:
             self._drop(key)
-            return None
+            return
         run = self.runs.get(key)
         if run is not None and run.observed.uid == observed.uid:
             run.observe(observed)
             self.unsettled.add(run)
-            return None
+            return
         if self.excluded(observed.key.namespace):
-            return None
-        run = self._read(observed)
-        if run is None:
-            return None
-        for pod in self.pods_of(observed):
-            run.observe_pod(None, pod, now)
-        self._drop(key)
-        self.runs[key] = run
-        self.unsettled.add(run)
-        return run
+            return
+        self._track(observed, now)
+
+    def read(self, run: TrackedRun) -> None:
+        """Read the graph of a run, or why it cannot be read; drop the run if no step is marked."""
+        namespace, is_new = run.key.namespace, run.reading is None
+        find_past = no_past if run.observed.ended else partial(self.histories.past, namespace)
+        run.read(self.policy(), find_past)
+        if is_new and run.reading is not None and not run.reading.is_marked:
+            self._drop(run.key)
+
+    def leave_out(self, run: TrackedRun, why: str) -> TrackedRun:
+        """Keep of a run only that it is there; `take_in` begins with it again."""
+        return self._put(
+            TrackedRun(
+                run.observed,
+                None,
+                run.nodes,
+                self.attach_failures,
+                steps=run.steps,
+                left_out=why,
+                told=run.told,
+            )
+        )
+
+    def take_in(self, run: TrackedRun, now: datetime) -> None:
+        """Read a run that was left out when its turn comes."""
+        told, steps = run.told, run.steps
+        new = self._track(run.observed, now)
+        new.told, new.steps = told, steps
 
     def pod_changed(self, change: Change[ObservedPod], now: datetime) -> None:
         """Take in that a pod is new, has changed or is gone."""
@@ -122,7 +141,7 @@ class RunRegistry:
         change.apply_to(self.requests, key)
         run = self.runs.get(key)
         if run is not None:
-            run.assign(self.nodes_of(run.observed), self.policy())
+            run.assign(self.nodes_of(run.observed))
             self.unsettled.add(run)
 
     def nodes_of(self, run: ObservedRun) -> NodeGroups:
@@ -198,16 +217,19 @@ class RunRegistry:
         planned = self._planned[run] = PlannedRun(run, run.reading, run.plan)
         return planned
 
-    def _read(self, observed: ObservedRun) -> TrackedRun | None:
-        """Return a run with its graph, or with why there is none; None = no step is marked."""
-        namespace = observed.key.namespace
-        find_past = no_past if observed.ended else partial(self.histories.past, namespace)
-        nodes, failures = self.nodes_of(observed), self.attach_failures
-        try:
-            reading = RunReader(observed, self.policy(), nodes).read(find_past=find_past)
-        except InputError as error:
-            return TrackedRun(observed, None, nodes, failures, refusal=str(error))
-        return TrackedRun(observed, reading, nodes, failures) if reading.is_marked else None
+    def _track(self, observed: ObservedRun, now: datetime) -> TrackedRun:
+        nodes = self.nodes_of(observed)
+        run = TrackedRun(observed, None, nodes, self.attach_failures, stale=True)
+        for pod in self.pods_of(observed):
+            run.observe_pod(None, pod, now)
+        return self._put(run)
+
+    def _put(self, run: TrackedRun) -> TrackedRun:
+        """Replace what is known of a run."""
+        self._drop(run.key)
+        self.runs[run.key] = run
+        self.unsettled.add(run)
+        return run
 
     def _drop(self, key: RunKey) -> None:
         run = self.runs.pop(key, None)

@@ -14,7 +14,7 @@ from kfp_placement_controller.runs.drift import DriftWatch
 from kfp_placement_controller.runs.planner_parameters import PlanningParams
 from kfp_placement_controller.runs.run_pods import RunPods
 from kfp_placement_controller.runs.run_promises import RunPromises
-from kfp_placement_controller.runs.run_reading import RunReader, RunReading
+from kfp_placement_controller.runs.run_reading import FindPast, RunReader, RunReading, no_past
 from kfp_placement_controller.runs.step_statuses import RunSituation, StepStatus, step_statuses
 from kfp_placement_controller.sources.source import ObservedRun, RunState
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
@@ -65,7 +65,7 @@ class TrackedRun:
 
     Attributes:
         observed: object of the run, as last seen.
-        reading: the run as read, with its graph; None = it cannot be read.
+        reading: the run as read, with its graph; None = it cannot be read, or is still to be read.
         nodes: groups of nodes that its queue has assigned to the run; () = any.
         attach_failures: volumes that could not be attached, of the pods of all runs.
         refusal: reason why the run is not planned, or no longer; "" = it is planned.
@@ -84,6 +84,11 @@ class TrackedRun:
         learned_end: last end of the run that was learned from; None = none yet.
         peaks: peak memory of pods in bytes, by uid; None = the answer has not come yet.
         outcome: outcome of the steps by the run's object, as of the last evaluation.
+        stale: whether it must be read, or read again, when its turn comes.
+        steps: number of its steps, as last read.
+        left_out: reason why the run is not read for now, as others of its namespace are; "" = it
+            is.
+        told: whether people have been told why it was left out.
     """
 
     observed: ObservedRun
@@ -107,11 +112,16 @@ class TrackedRun:
     peaks: Mapping[str, float] | None = None
     _content_changed: bool = True
     outcome: RunOutcome = field(default_factory=RunOutcome)
+    stale: bool = False
+    steps: int = 0
+    left_out: str = ""
+    told: bool = False
     _drift: DriftWatch = field(default_factory=DriftWatch)
 
     def __post_init__(self) -> None:
         """Assign pods to the steps of the graph."""
         if self.reading is not None:
+            self.steps = len(self.reading.graph.steps)
             self.pods.use_index(self.reading.index)
 
     @property
@@ -123,6 +133,11 @@ class TrackedRun:
     def is_open(self) -> bool:
         """True if steps of the run are left to plan, and they can be planned."""
         return self.reading is not None and not self.refusal and not self.observed.ended
+
+    @property
+    def is_unread(self) -> bool:
+        """True if the run is to be read for the first time."""
+        return self.stale and self.reading is None
 
     @property
     def held(self) -> bool:
@@ -145,11 +160,14 @@ class TrackedRun:
         """Stop planning the run, for a reason that people can read."""
         self.refusal = why
 
-    def reread(self, policy: PlacementPolicySpec) -> None:
-        """Read the graph again: the policy, the assigned nodes or the past runs are others."""
-        self.changed = True
+    def read(self, policy: PlacementPolicySpec, find_past: FindPast = no_past) -> None:
+        """Read the graph, or read it again: the policy, assigned nodes or past runs are others."""
+        self.stale, self.changed = False, True
+        reader, before = RunReader(self.observed, policy, self.nodes), self.reading
         try:
-            self._use(RunReader(self.observed, policy, self.nodes).read_again(self.reading))
+            self._use(
+                reader.read(find_past=find_past) if before is None else reader.read_again(before)
+            )
         except InputError as error:
             self.refuse(str(error))
 
@@ -158,12 +176,12 @@ class TrackedRun:
         if self.reading is not None and self.reading.past is not past:
             self.reading = replace(self.reading, past=past)
 
-    def assign(self, nodes: NodeGroups, policy: PlacementPolicySpec) -> None:
+    def assign(self, nodes: NodeGroups) -> None:
         """Plan the run on these groups of nodes only from now on; () = any."""
         if nodes != self.nodes:
             self.nodes = nodes
             self._outdate()
-            self.reread(policy)
+            self.stale = True
 
     def observe(self, observed: ObservedRun) -> None:
         """Take in that the object of the run has changed."""
@@ -263,7 +281,7 @@ class TrackedRun:
         self.promises = RunPromises()
 
     def _use(self, reading: RunReading) -> None:
-        self.reading = reading
+        self.reading, self.steps = reading, len(reading.graph.steps)
         self.is_whole = self._is_covered()
         self.pods.use_index(reading.index)
         self._content_changed = True

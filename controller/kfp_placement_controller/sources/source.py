@@ -151,6 +151,11 @@ class RunContent(Protocol):
         """Number that is another if what the run is to do is described otherwise."""
         ...
 
+    @property
+    def size(self) -> int:
+        """Bytes that are read for the graph."""
+        ...
+
     def with_package(self, package: bytes) -> "RunContent":
         """Return the content of a run that is read together with its package.
 

@@ -103,6 +103,13 @@ class ReplanningSettings(ResourceModel):
     """Runs that are planned again in one round, at most."""
 
 
+class NamespaceLimits(ResourceModel):
+    """Limits of what is planned for one namespace, so that it keeps no other waiting."""
+
+    planned_steps: int = Field(default=20_000, ge=1, le=1_000_000)
+    """Steps of a namespace's runs that are planned at a time; younger runs go on without a plan."""
+
+
 class LatencyRules(ResourceModel):
     """Step types that go to the node of least round trip to their location."""
 
@@ -229,6 +236,7 @@ class PlacementPolicySpec(ResourceModel):
     weights: Weights = Weights()
     engine: EngineSettings = EngineSettings()
     replanning: ReplanningSettings = ReplanningSettings()
+    namespace_limits: NamespaceLimits = NamespaceLimits()
     latency_rules: LatencyRules = LatencyRules()
     defaults: AssumedValues = AssumedValues()
     history: HistorySettings = HistorySettings()

@@ -63,7 +63,7 @@ def test_a_server_that_hangs_keeps_nobody_waiting():
     writing = Writing(server)
     nobody = cast("Any", None)
     runner = ActionRunner(
-        nobody, nobody, nobody, lambda: START, nobody, nobody, writing.worker.submit
+        nobody, nobody, nobody, lambda: START, nobody, nobody, writing.worker.submit, nobody
     )
     coordinator = Coordinator(DEFAULT_SOURCES, START.timestamp, epoch=1, history=True)
     writing.worker.start()

@@ -58,7 +58,7 @@ class Scene:
         election: Any = AnElection(epoch, **options)
         nobody = NonCallableMock(spec=["record", "submit"])
         self.election = election
-        self.runner = ActionRunner(api, nobody, nobody, lambda: self.now, nobody, nobody, nobody)
+        self.runner = ActionRunner(api, nobody, nobody, lambda: self.now, *[nobody] * 4)
         self.leading = Leading(election, self.runner, lambda: self.now, self.monotonic)
         node = observe_node(node_object("n0", allocatable={"cpu": "8", "memory": "32Gi"}))
         self.coordinator.handle(NODES, Change(("", "n0"), None, node), self.now)

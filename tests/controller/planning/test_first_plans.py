@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from kfp_placement_controller.planning.run_plans import FirstPlans
+from kfp_placement_controller.planning.turns import Turns
 from kfp_placement_controller.runs.planner_parameters import PLANS_PER_EVALUATION
 from kfp_placement_controller.runs.step_statuses import StepStatus
 from tests.controller.planning.builders import START, a_workflow
@@ -18,6 +19,7 @@ class ARun:
         self.key = self.observed.key
         self.needs_plan = True
         self.problem = ""
+        self.steps = 1
         self.statuses: dict[str, StepStatus] = {"first": StepStatus()}
 
     @property
@@ -54,7 +56,7 @@ def planner(runs):
 
 @pytest.fixture
 def first_plans(planner):
-    return FirstPlans(planner, 1.0, lambda _run, _at: False)
+    return FirstPlans(planner, 1.0, lambda _run, _at: False, Turns())
 
 
 def test_runs_never_tried_go_first_oldest_first(first_plans, planner, runs):

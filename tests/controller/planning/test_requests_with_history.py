@@ -173,19 +173,19 @@ def test_many_that_wait_do_not_hear_of_a_run_in_one_decision(monkeypatch):
         wait(cluster, f"waiting-{number}")
     cluster.settle()
     read: list[set[str]] = []
-    tick, reread = cluster.coordinator.tick, TrackedRun.reread
+    tick, read_run = cluster.coordinator.tick, TrackedRun.read
 
     def counted_tick(now: datetime) -> Any:
         read.append(set())
         return tick(now)
 
-    def counted_reread(run, policy):
+    def counted_read(run, *policy_and_past):
         if run.key.name.startswith("waiting-"):
             read[-1].add(run.key.name)
-        reread(run, policy)
+        read_run(run, *policy_and_past)
 
     monkeypatch.setattr(cluster.coordinator, "tick", counted_tick)
-    monkeypatch.setattr(TrackedRun, "reread", counted_reread)
+    monkeypatch.setattr(TrackedRun, "read", counted_read)
     ends(cluster, "nightly-9")
     cluster.settle(12)
     assert max(map(len, read)) == promising.PROMISED_AT_ONCE

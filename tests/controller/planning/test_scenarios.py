@@ -650,7 +650,7 @@ def test_a_run_whose_rows_can_never_fit_is_refused(monkeypatch):
     many_steps(cluster)
     cluster.look()
     assert cluster.phase("wf") == "Refused"
-    assert "split the pipeline" in cluster.announced[0].note
+    assert "split the pipeline" in cluster.announced[0].why
 
 
 def test_where_argo_keeps_its_nodes_to_itself_pods_alone_are_followed(cluster):

@@ -98,6 +98,11 @@ class BatchContent:
         """By its steps."""
         return hash(self.steps)
 
+    @property
+    def size(self) -> int:
+        """Some bytes for each step."""
+        return 10 * len(self.steps)
+
     def with_package(self, _package: bytes) -> "BatchContent":
         """A batch has no package."""
         return self
@@ -206,7 +211,7 @@ class Plane:
         self.api = MemoryPlacements()
         api: Any = self.api
         nobody = NonCallableMock(spec=["record", "submit"])
-        self.runner = ActionRunner(api, nobody, nobody, lambda: self.now, nobody, nobody, nobody)
+        self.runner = ActionRunner(api, nobody, nobody, lambda: self.now, *[nobody] * 4)
         for name in ("n0", "n1"):
             raw = node_object(name)
             self.coordinator.handle(NODES, Change(("", name), None, observe_node(raw)), START)

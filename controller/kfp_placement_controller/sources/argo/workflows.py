@@ -74,6 +74,11 @@ class WorkflowContent:
     templates: tuple[bytes, ...] = ()
     description: int = 0
 
+    @property
+    def size(self) -> int:
+        """Bytes that are read for the graph."""
+        return len(self.document) + len(self.package) + sum(map(len, self.templates))
+
     def with_package(self, package: bytes) -> "WorkflowContent":
         """Return the content of a run that is read together with its package."""
         return self if package is self.package else replace(self, package=package)

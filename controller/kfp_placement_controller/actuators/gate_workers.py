@@ -1,0 +1,123 @@
+"""Threads that take gates off, those of all namespaces in turn, so that the planner waits for none.
+
+Anybody may make hundreds of pods with our gate; each costs two requests.
+"""
+
+import logging
+import threading
+from collections import deque
+from dataclasses import dataclass
+
+from kfp_placement_controller.actuators.gates import open_gate
+from kfp_placement_controller.metrics import GATES_OPENED
+from kfp_placement_controller.planning.gates import OpenGate
+from kfp_placement_engine.contract.gates import Pin
+from kfp_placement_engine.exceptions import InputError
+from kfp_placement_kube.client import KubeClient
+from kfp_placement_kube.exceptions import KubernetesError
+
+_LOG = logging.getLogger(__name__)
+
+_STOP_SECONDS = 2.0
+
+
+class GatesInTurn:
+    """Gates that wait to be taken off, of which each namespace gives one in turn."""
+
+    def __init__(self) -> None:
+        """Start without gates."""
+        self._waiting: dict[str, deque[OpenGate]] = {}
+        self._uids: set[str] = set()
+
+    def put(self, gate: OpenGate) -> bool:
+        """Add a gate; returns False if that of the same pod waits already."""
+        pod = gate.pod
+        if pod.uid in self._uids:
+            return False
+        self._uids.add(pod.uid)
+        self._waiting.setdefault(pod.namespace, deque()).append(gate)
+        return True
+
+    def take(self) -> OpenGate | None:
+        """Return the next gate, or None if none waits; its namespace comes after the others'."""
+        if not self._waiting:
+            return None
+        namespace = next(iter(self._waiting))
+        own = self._waiting.pop(namespace)
+        gate = own.popleft()
+        if own:
+            self._waiting[namespace] = own
+        self._uids.discard(gate.pod.uid)
+        return gate
+
+
+@dataclass(eq=False)
+class GateWorkers:
+    """A few threads that take gates off.
+
+    Attributes:
+        client: the API server, with connections of these threads' own.
+        threads: number of threads.
+    """
+
+    client: KubeClient
+    threads: int = 4
+
+    def __post_init__(self) -> None:
+        """Prepare the threads without starting them."""
+        self._gates = GatesInTurn()
+        self._changed = threading.Condition()
+        self._stopping = False
+        self._threads = [
+            threading.Thread(target=self._work, name=f"gates-{number}", daemon=True)
+            for number in range(self.threads)
+        ]
+
+    def start(self) -> None:
+        """Start; returns at once."""
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        """End the threads, unless they wait for somebody: then the process ends without them."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify_all()
+        for thread in self._threads:
+            if thread.is_alive():
+                thread.join(_STOP_SECONDS)
+
+    def alive(self) -> bool:
+        """Return whether all threads work."""
+        return all(thread.is_alive() for thread in self._threads)
+
+    def submit(self, gate: OpenGate) -> None:
+        """Have a gate taken off soon; returns at once."""
+        with self._changed:
+            if self._gates.put(gate):
+                self._changed.notify()
+
+    def _next(self) -> OpenGate | None:
+        """Wait for a gate; None = the threads must end."""
+        with self._changed:
+            while not self._stopping:
+                gate = self._gates.take()
+                if gate is not None:
+                    return gate
+                self._changed.wait()
+        return None
+
+    def _work(self) -> None:
+        while (gate := self._next()) is not None:
+            try:
+                self._open(gate)
+            except Exception as error:
+                # The work on one pod. A gate that stays on is submitted again.
+                is_expected = isinstance(error, (KubernetesError, InputError))
+                _LOG.warning("OpenGate: %s", error, exc_info=None if is_expected else error)
+
+    def _open(self, gate: OpenGate) -> None:
+        pod = gate.pod
+        pin = Pin(gate.node, gate.hosts) if gate.node or gate.hosts else None
+        if open_gate(self.client, pod.namespace, pod.name, pod.uid, pin):
+            GATES_OPENED.labels(str(gate.cause)).inc()

@@ -1,0 +1,118 @@
+"""Intake of runs: they are read in turn, as many of each namespace as its budget of steps lets in.
+
+Which runs are in is decided by these alone: those that may go on before those that are held back,
+then the oldest first. So no namespace takes from the budget of another, and a planner that starts
+anew lets the same runs in. What is left out runs without a plan.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from kfp_placement_controller.planning.turns import RUN_STEPS, Turns, Work
+from kfp_placement_controller.runs.run_registry import RunRegistry
+from kfp_placement_controller.runs.tracked_run import TrackedRun
+from kfp_placement_engine.model.keys import RunKey
+
+_ENDED_LONG_AGO = "it ended before others of its namespace, and is read again if it is retried"
+
+_BYTES_PER_STEP = 200
+"""Size of a step in a run's object, to estimate what reading takes before it is known."""
+
+
+@dataclass
+class Intake:
+    """Intake of runs, which leaves out what is beyond the budget of its namespace.
+
+    Attributes:
+        registry: all runs.
+        turns: turns of the namespaces.
+        over_budget: number of open runs that are left out, by namespace.
+        has_backlog: whether runs are left to read.
+    """
+
+    registry: RunRegistry
+    turns: Turns
+    over_budget: Counter[str] = field(default_factory=Counter)
+    has_backlog: bool = False
+    _ended: dict[str, dict[RunKey, None]] = field(default_factory=dict)
+    _untold: list[TrackedRun] = field(default_factory=list)
+
+    def due(self, now: datetime) -> list[TrackedRun]:
+        """Return the runs to read now; open ones come first, and the oldest of each namespace."""
+        self.settle(now)
+        stale = [run for run in self._ordered() if run.stale]
+        work = [Work(run.key.namespace, _steps_to_read(run), run) for run in stale]
+        # Many runs may have ended before this planner began: those that go on come first.
+        opened = [each for each in work if not each.on.observed.ended]
+        chosen = self.turns.take(opened or work)
+        self.has_backlog = len(chosen) < len(stale)
+        return chosen
+
+    def settle(self, now: datetime) -> None:
+        """Decide which runs are in the budget of their namespace: runs come, grow and end."""
+        most = self.registry.policy().namespace_limits.planned_steps
+        taken: Counter[str] = Counter()
+        self.over_budget = Counter()
+        for run in self._ordered():
+            if run.observed.ended:
+                continue
+            namespace, steps = run.key.namespace, max(run.steps, RUN_STEPS)
+            # One run is always in, or those that are larger than the budget would never be.
+            fits = not taken[namespace] or taken[namespace] + steps <= most
+            if fits and not self.over_budget[namespace]:
+                taken[namespace] += steps
+                if run.left_out:
+                    self.registry.take_in(run, now)
+                continue
+            self.over_budget[namespace] += 1
+            if not run.left_out:
+                run = self.registry.leave_out(run, over_budget_text(most))
+            if not run.told:
+                run.told = True
+                self._untold.append(run)
+
+    def ended(self, run: TrackedRun) -> None:
+        """Take in that nothing is left to do for a run; of the last ones in the budget all is kept.
+
+        Somebody may retry them.
+        """
+        own = self._ended.setdefault(run.key.namespace, {})
+        own.pop(run.key, None)
+        own[run.key] = None
+        most = self.registry.policy().namespace_limits.planned_steps
+        for key in reversed(list(own)):
+            kept = self.registry.runs.get(key)
+            if kept is None or kept.left_out or not kept.observed.ended:
+                del own[key]
+                continue
+            most -= max(kept.steps, RUN_STEPS)
+            if most < 0 and kept is not run:
+                del own[key]
+                self.registry.leave_out(kept, _ENDED_LONG_AGO)
+
+    def untold(self) -> Iterator[TrackedRun]:
+        """Yield the runs that were left out since the last call, each once."""
+        while self._untold:
+            yield self._untold.pop()
+
+    def _ordered(self) -> Sequence[TrackedRun]:
+        """Return the runs of which something is left to do: those held back last, oldest first."""
+        return sorted(
+            self.registry.unsettled.ordered(), key=lambda run: bool(run.observed.state.blocked)
+        )
+
+
+def over_budget_text(most_steps: int) -> str:
+    """Return why a run that goes on is left out."""
+    return (
+        f"at most {most_steps} steps of a namespace are planned at a time (namespaceLimits in the"
+        " PlacementPolicy), and older runs of this one have that many; it gets its plan when they"
+        " have ended"
+    )
+
+
+def _steps_to_read(run: TrackedRun) -> int:
+    """Return the work of reading a run, by its size if the number of steps is not known."""
+    return RUN_STEPS + (run.steps or run.observed.content.size // _BYTES_PER_STEP)
