@@ -1,6 +1,6 @@
-"""How long small runs wait for their plans while a tenant keeps the planner busy, on a control plane.
+"""How long small runs wait for their plans while a tenant keeps the planner busy.
 
-The tenant may write 10 times and 4 MB in a second: runs of 6,000 steps that never begin, patches of
+On a control plane. The tenant may write 10 times and 4 MB in a second: runs of 6,000 steps that never begin, patches of
 their annotations, pods of no run. Meanwhile another namespace creates runs of 10 steps, spaced.
 """
 
@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from benchmarks.tables import Table, machine
-from kfp_placement_kube.kinds import JsonObject
 from tests.controller.cluster_bench.measuring_command import measure_by_command, say
 from tests.controlplane import housekeeping
 from tests.controlplane.plane import ControlPlane, PlaneOptions
@@ -73,7 +72,7 @@ class UnderAttack:
         self._random = random.Random(self.sizes.seed)
 
     def parts(self) -> Sequence[Table | Sequence[str]]:
-        """What was measured by now, for the page."""
+        """Return what was measured by now, for the page."""
         headings = ("attack", "runs", "p50 s", "p99 s", "most s", "memory MB", "planner's CPU s")
         return [
             [

@@ -1,4 +1,4 @@
-"""What a tenant sends to keep the planner from the runs of others: large runs, patches, stray pods."""
+"""What a tenant sends to keep the planner from the runs of others."""
 
 import contextlib
 import json
@@ -31,7 +31,7 @@ _MARKS = {
 
 
 def run_of_steps(steps: int, name: str, namespace: str, *, lines: int = 1) -> JsonObject:
-    """A Workflow of marked steps in a few lines, one after another in each; Argo does not begin it."""
+    """A Workflow of marked steps in a few lines, one after another in each."""
     tasks = [
         {"name": f"s{number}", "template": "work"}
         | ({"depends": f"s{number - lines}"} if number >= lines else {})
@@ -55,7 +55,7 @@ def run_of_steps(steps: int, name: str, namespace: str, *, lines: int = 1) -> Js
 def marked_pod(
     name: str, namespace: str, workflow: str, owner: Mapping[str, Any] | None = None
 ) -> JsonObject:
-    """A pod with our mark and our gate, of a run of that name; without an owner the run is made up."""
+    """A pod with our mark and our gate that names a run; without an owner it is of none."""
     metadata: JsonObject = {
         "name": name,
         "namespace": namespace,
@@ -141,7 +141,9 @@ class Attack:
             self.sent += 1
 
 
-def creations(installation: Installation, items: Iterable[JsonObject]) -> Iterator[tuple[int, Send]]:
+def creations(
+    installation: Installation, items: Iterable[JsonObject]
+) -> Iterator[tuple[int, Send]]:
     """The creation of objects, as writes of an attack."""
     for item in items:
         yield len(json.dumps(item)), partial(installation.api.create, item)
@@ -150,7 +152,7 @@ def creations(installation: Installation, items: Iterable[JsonObject]) -> Iterat
 def annotations(
     installation: Installation, items: Sequence[JsonObject], count: int
 ) -> Iterator[tuple[int, Send]]:
-    """Patches of an annotation of these objects in turn, each of which the API server sends whole."""
+    """Patches of an annotation of objects in turn; every watch gets the whole object each time."""
     for number in range(count):
         item = items[number % len(items)]
         patch = {"metadata": {"annotations": {"example.com/number": str(number)}}}

@@ -231,20 +231,20 @@ class Coordinator:
         """Return what must be done now; called after changes, and when `next_at` says so."""
         policy, monotonic_seconds = self.policy.spec, self.monotonic()
         self.learning.learn_unplanned(now, monotonic_seconds)
-        self.plans.turns.pass_time(monotonic_seconds)
+        self.plans.turns.begin(monotonic_seconds)
         self.registry.drop_excluded()
-        read = self.plans.read(now)
         if self.epoch is None:
+            self.plans.read(now, may_be_large=True)
             return [*self.gates.overdue(policy, now, monotonic_seconds)]
         actions: list[Action] = [ForgetRun(key) for key in self._gone]
         self._gone.clear()
-        for run in read:
-            self._adopt(run, now)
+        self._read(now, may_be_large=False)
+        update = self.plans.update(now, monotonic_seconds)
+        self._read(now, may_be_large=True)
         actions += [
             Announce(run.key, run.observed.owner, run.left_out, Unplanned.OVER_BUDGET)
             for run in self.plans.intake.untold()
         ]
-        update = self.plans.update(now, monotonic_seconds)
         for run in update.evaluated:
             self.learning.run_evaluated(run, monotonic_seconds)
         if update.next_round is not None:
@@ -262,6 +262,11 @@ class Coordinator:
             self._aside(partial(self.histories.pasts.build, steps))
         actions += self._aside(partial(self.learning.due, now, monotonic_seconds)) or ()
         return actions
+
+    def _read(self, now: datetime, *, may_be_large: bool) -> None:
+        """Read the runs whose turn it is, and go on with those that had a plan."""
+        for run in self.plans.read(now, may_be_large=may_be_large):
+            self._adopt(run, now)
 
     def next_at(self, now: datetime) -> datetime:
         """Return when to tick again if nothing changes before."""

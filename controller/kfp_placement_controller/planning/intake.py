@@ -17,6 +17,9 @@ from kfp_placement_engine.model.keys import RunKey
 
 _ENDED_LONG_AGO = "it ended before others of its namespace, and is read again if it is retried"
 
+_LEAST_STEPS = 5
+"""Steps that any run counts as in the budget, since it takes memory, however small it is."""
+
 _BYTES_PER_STEP = 200
 """Size of a step in a run's object, to estimate what reading takes before it is known."""
 
@@ -39,14 +42,19 @@ class Intake:
     _ended: dict[str, dict[RunKey, None]] = field(default_factory=dict)
     _untold: list[TrackedRun] = field(default_factory=list)
 
-    def due(self, now: datetime) -> list[TrackedRun]:
-        """Return the runs to read now; open ones come first, and the oldest of each namespace."""
+    def due(self, now: datetime, *, may_be_large: bool) -> list[TrackedRun]:
+        """Return the runs to read now; open ones come first, and the oldest of each namespace.
+
+        Args:
+            now: the time.
+            may_be_large: whether it may be one that takes long.
+        """
         self.settle(now)
         stale = [run for run in self._ordered() if run.stale]
         work = [Work(run.key.namespace, _steps_to_read(run), run) for run in stale]
         # Many runs may have ended before this planner began: those that go on come first.
         opened = [each for each in work if not each.on.observed.ended]
-        chosen = self.turns.take(opened or work)
+        chosen = self.turns.take(opened or work, may_be_large=may_be_large)
         self.has_backlog = len(chosen) < len(stale)
         return chosen
 
@@ -58,7 +66,7 @@ class Intake:
         for run in self._ordered():
             if run.observed.ended:
                 continue
-            namespace, steps = run.key.namespace, max(run.steps, RUN_STEPS)
+            namespace, steps = run.key.namespace, max(run.steps, _LEAST_STEPS)
             # One run is always in, or those that are larger than the budget would never be.
             fits = not taken[namespace] or taken[namespace] + steps <= most
             if fits and not self.over_budget[namespace]:
@@ -87,7 +95,7 @@ class Intake:
             if kept is None or kept.left_out or not kept.observed.ended:
                 del own[key]
                 continue
-            most -= max(kept.steps, RUN_STEPS)
+            most -= max(kept.steps, _LEAST_STEPS)
             if most < 0 and kept is not run:
                 del own[key]
                 self.registry.leave_out(kept, _ENDED_LONG_AGO)

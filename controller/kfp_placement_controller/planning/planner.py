@@ -133,7 +133,10 @@ class Planner:
         ]
         most = 1 if self._is_one_at_a_time else self.registry.policy().replanning.runs_per_round
         asking = [run for run in runs if run.tracked.pending]
-        to_replan = self.turns.take(map(work_of, asking), STEPS_PER_ROUND, most)
+        in_turn = [work.on for work in self.turns.order(map(work_of, asking))]
+        to_replan = list(_within(STEPS_PER_ROUND, in_turn))[:most] or in_turn[:1]
+        for run in to_replan:
+            self.turns.count(run.key.namespace, run.steps)
         left = STEPS_PER_ROUND - sum(run.steps for run in to_replan)
         others = () if self._is_one_at_a_time else (run for run in runs if run not in asking)
         movable = list(_within(left, others))[: most - len(to_replan)]

@@ -29,6 +29,9 @@ WITHOUT_PAST_RUNS = "past runs do not count for some plans"
 """Consequence of a defect in what past runs are used for."""
 
 
+_STEPS_TRIED_IN_A_SECOND = 200
+
+
 class PlanUpdate(NamedTuple):
     """Changes of plans in one tick.
 
@@ -76,9 +79,14 @@ class RunPlans:
         )
         self.promising = Promising(self.registry, self.builder, self.planner)
 
-    def read(self, now: datetime) -> Sequence[TrackedRun]:
-        """Read the runs whose turn it is, and return those that were read for the first time."""
-        due = self.intake.due(now)
+    def read(self, now: datetime, *, may_be_large: bool) -> Sequence[TrackedRun]:
+        """Read the runs whose turn it is, and return those that were read for the first time.
+
+        Args:
+            now: the time.
+            may_be_large: whether it may be one that takes long: its turn comes after the plans.
+        """
+        due = self.intake.due(now, may_be_large=may_be_large)
         unread = [run for run in due if run.is_unread]
         for run in due:
             self._take_turn(run, partial(self._read, run))
@@ -149,7 +157,8 @@ class FirstPlans:
 
     Attributes:
         registry: all runs.
-        retry_seconds: pause until such a run is tried again; others may have left it room.
+        retry_seconds: pause until such a run is tried again if it is not large; others may have
+            left it room.
         awaits_package: function that returns whether a run waits for its package at a moment.
         turns: turns of the namespaces.
     """
@@ -174,7 +183,7 @@ class FirstPlans:
             run
             for run in lacking
             if run.tracked.problem
-            and not lasts(self.retry_seconds, self._tried_at.get(run.key), monotonic_seconds)
+            and not lasts(self._pause(run), self._tried_at.get(run.key), monotonic_seconds)
         ]
         refused.sort(key=lambda run: self._tried_at.get(run.key, 0.0))
         work = map(work_of, (*new, *refused))
@@ -189,6 +198,10 @@ class FirstPlans:
     def has_backlog(self, monotonic_seconds: float) -> bool:
         """Return whether a run can be planned for the first time now."""
         return bool(self._new(self._lacking(), monotonic_seconds))
+
+    def _pause(self, run: OpenRun) -> float:
+        """Return the pause until a run is tried again; large ones take long, and so wait longer."""
+        return self.retry_seconds * max(1.0, run.steps / _STEPS_TRIED_IN_A_SECOND)
 
     def _new(self, lacking: Sequence[OpenRun], monotonic_seconds: float) -> list[OpenRun]:
         return [

@@ -6,7 +6,6 @@ little is asked for; so a team with one run is served at once beside one with th
 and the latter is served as soon as the others have had as much.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, Protocol, TypeVar
@@ -67,9 +66,11 @@ class Turns:
 
     _done: dict[str, float] = field(default_factory=dict)
     _counted_at: float | None = None
+    _did_large: bool = False
 
-    def pass_time(self, monotonic_seconds: float) -> None:
-        """Forget a part of what was done before; called in every tick."""
+    def begin(self, monotonic_seconds: float) -> None:
+        """Begin a tick; of what was done in earlier ones, a part is forgotten."""
+        self._did_large = False
         if self._counted_at is not None and self._done:
             left = 0.5 ** ((monotonic_seconds - self._counted_at) / _HALF_LIFE_SECONDS)
             self._done = {
@@ -88,24 +89,30 @@ class Turns:
         for each in listed:
             asked[each.namespace] += each.steps  # type: ignore[assignment]
         if len(asked) > 1:
-            listed.sort(key=lambda each: self._done.get(each.namespace, 0.0) + asked[each.namespace])
+            listed.sort(
+                key=lambda each: self._done.get(each.namespace, 0.0) + asked[each.namespace]
+            )
         return listed
 
     def take(
-        self, work: Iterable[Work[T]], most_steps: float = SLICE_STEPS, most: int | None = None
+        self, work: Iterable[Work[T]], most: int | None = None, *, may_be_large: bool = True
     ) -> list[T]:
-        """Return what to work on now, and count it: a slice, but at least one piece.
+        """Return what to work on now, and count it: a slice, or one piece that is larger.
+
+        There is one such piece in a tick.
 
         Args:
             work: all that is asked for.
-            most_steps: steps of the slice.
             most: largest number of pieces; None = any.
+            may_be_large: whether a piece may be larger than a slice.
         """
         taken: list[T] = []
-        left = most_steps
+        left: float = SLICE_STEPS
         for each in self.order(work)[:most]:
-            if taken and each.steps > left:
-                break
+            if each.steps > left:
+                if taken or self._did_large or not may_be_large:
+                    break
+                self._did_large = True
             left -= each.steps
             self.count(each.namespace, each.steps)
             taken.append(each.on)

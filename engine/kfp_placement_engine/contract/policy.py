@@ -106,7 +106,7 @@ class ReplanningSettings(ResourceModel):
 class NamespaceLimits(ResourceModel):
     """Limits of what is planned for one namespace, so that it keeps no other waiting."""
 
-    planned_steps: int = Field(default=20_000, ge=1, le=1_000_000)
+    planned_steps: int = Field(default=15_000, ge=1, le=1_000_000)
     """Steps of a namespace's runs that are planned at a time; younger runs go on without a plan."""
 
 

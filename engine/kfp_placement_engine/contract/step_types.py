@@ -17,6 +17,7 @@ follow the latency rule; so plurals such as `predictions`, mostly a table, are n
 
 import re
 from collections.abc import Collection, Iterable, Iterator
+from functools import lru_cache
 from itertools import pairwise, takewhile
 
 from kfp_placement_engine.contract.keys import (
@@ -132,7 +133,8 @@ def _near_marks_of(step: Step, ruled_types: Collection[str]) -> Iterator[Notice]
         )
 
 
-def _near(written: str, words: Iterable[str]) -> str:
+@lru_cache(maxsize=256)  # Most steps of a run write the same.
+def _near(written: str, words: tuple[str, ...]) -> str:
     """Return the word that differs in a single slip from `written`; "" also if it is a word."""
     lower = written.lower()
     by_lower_case = {word.lower(): word for word in words}
