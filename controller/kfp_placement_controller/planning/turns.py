@@ -85,13 +85,12 @@ class Turns:
     def order(self, work: Iterable[Work[T]]) -> Sequence[Work[T]]:
         """Return work in the order of the turns; that of one namespace stays in its own order."""
         listed = list(work)
-        asked: Counter[str] = Counter()
+        size: dict[str, float] = {}
         for each in listed:
-            asked[each.namespace] += each.steps  # type: ignore[assignment]
-        if len(asked) > 1:
-            listed.sort(
-                key=lambda each: self._done.get(each.namespace, 0.0) + asked[each.namespace]
-            )
+            before = size.get(each.namespace, self._done.get(each.namespace, 0.0))
+            size[each.namespace] = before + each.steps
+        if len(size) > 1:
+            listed.sort(key=lambda each: size[each.namespace])
         return listed
 
     def take(
