@@ -1,8 +1,8 @@
 """How long small runs wait for their plans while a tenant keeps the planner busy.
 
-On a control plane. The tenant may write 10 times and 4 MB in a second: runs of 6,000 steps that never
-begin, patches of their annotations, pods of no run. Meanwhile another namespace creates runs of 10
-steps, spaced.
+On a control plane. The tenant may write 10 times and 4 MB in a second: runs of 6,000 steps that
+never begin, patches of their annotations, pods of no run. Meanwhile another namespace creates runs
+of 10 steps, spaced.
 """
 
 import random
