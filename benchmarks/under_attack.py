@@ -1,4 +1,4 @@
-"""How long small runs wait for their plans while a tenant keeps the planner busy.
+"""Waits of small runs for their plans, while a tenant keeps the planner busy.
 
 On a control plane. The tenant may write 10 times and 4 MB in a second: runs of 6,000 steps that
 never begin, patches of their annotations, pods of no run. Meanwhile another namespace creates runs
@@ -86,7 +86,7 @@ class UnderAttack:
         ]
 
     def measure(self) -> None:
-        """All of it, on one control plane."""
+        """Measure everything on one control plane."""
         options = InstallationOptions(features=("gates",), stand_ins=False)
         with ControlPlane(PlaneOptions(simulate_pods=False), say) as plane:
             housekeeping.add_nodes(plane.api, *taxi_nodes())

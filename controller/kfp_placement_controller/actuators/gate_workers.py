@@ -7,10 +7,12 @@ import logging
 import threading
 from collections import deque
 from dataclasses import dataclass
+from functools import partial
 
 from kfp_placement_controller.actuators.gates import open_gate
 from kfp_placement_controller.metrics import GATES_OPENED
 from kfp_placement_controller.planning.gates import OpenGate
+from kfp_placement_controller.warning_log import WarningLog
 from kfp_placement_engine.contract.gates import Pin
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_kube.client import KubeClient
@@ -65,6 +67,7 @@ class GateWorkers:
 
     def __post_init__(self) -> None:
         """Prepare the threads without starting them."""
+        self._warnings = WarningLog(__name__)
         self._gates = GatesInTurn()
         self._changed = threading.Condition()
         self._stopping = False
@@ -92,7 +95,7 @@ class GateWorkers:
         return all(thread.is_alive() for thread in self._threads)
 
     def submit(self, gate: OpenGate) -> None:
-        """Have a gate taken off soon; returns at once."""
+        """Let a gate be taken off soon; returns at once."""
         with self._changed:
             if self._gates.put(gate):
                 self._changed.notify()
@@ -109,15 +112,15 @@ class GateWorkers:
 
     def _work(self) -> None:
         while (gate := self._next()) is not None:
-            try:
-                self._open(gate)
-            except Exception as error:
-                # The work on one pod. A gate that stays on is submitted again.
-                is_expected = isinstance(error, (KubernetesError, InputError))
-                _LOG.warning("OpenGate: %s", error, exc_info=None if is_expected else error)
+            turn = partial(self._open, gate)
+            self._warnings.take_turn("some gates come off at their deadline only", turn)
 
     def _open(self, gate: OpenGate) -> None:
+        """Take a gate off; if that fails, the coordinator decides it again."""
         pod = gate.pod
         pin = Pin(gate.node, gate.hosts) if gate.node or gate.hosts else None
-        if open_gate(self.client, pod.namespace, pod.name, pod.uid, pin):
-            GATES_OPENED.labels(str(gate.cause)).inc()
+        try:
+            if open_gate(self.client, pod.namespace, pod.name, pod.uid, pin):
+                GATES_OPENED.labels(str(gate.cause)).inc()
+        except (KubernetesError, InputError) as error:
+            _LOG.warning("OpenGate: %s", error)

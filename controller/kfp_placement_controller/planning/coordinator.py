@@ -56,11 +56,11 @@ from kfp_placement_controller.planning.reactions import Reactions
 from kfp_placement_controller.planning.rounds import RoundFailure, RoundResult
 from kfp_placement_controller.planning.run_plans import WITHOUT_PAST_RUNS, RunPlans
 from kfp_placement_controller.planning.run_requests import RunRequests
-from kfp_placement_controller.planning.turns import SLICE_STEPS, work_of
 from kfp_placement_controller.planning.watchdog import Watchdog
 from kfp_placement_controller.runs.planner_parameters import PlanningParams
 from kfp_placement_controller.runs.run_registry import RunRegistry
 from kfp_placement_controller.runs.tracked_run import TrackedRun
+from kfp_placement_controller.runs.turns import SLICE_STEPS, work_of
 from kfp_placement_controller.sources.load import Load
 from kfp_placement_controller.sources.source import (
     ObservedRun,
@@ -243,7 +243,7 @@ class Coordinator:
         self._read(now, may_be_large=True)
         actions += [
             Announce(run.key, run.observed.owner, run.left_out, Unplanned.OVER_BUDGET)
-            for run in self.plans.intake.untold()
+            for run in self.plans.intake.to_announce()
         ]
         for run in update.evaluated:
             self.learning.run_evaluated(run, monotonic_seconds)

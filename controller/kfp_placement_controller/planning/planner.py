@@ -19,12 +19,12 @@ from kfp_placement_controller.planning.rounds import (
     RoundResult,
     plan_round,
 )
-from kfp_placement_controller.planning.turns import Turns, work_of
 from kfp_placement_controller.runs.current_plan import plan_in_force
 from kfp_placement_controller.runs.open_runs import OpenRun, PlannedRun, key_text
 from kfp_placement_controller.runs.planner_parameters import PlanningParams
 from kfp_placement_controller.runs.run_registry import RunRegistry
 from kfp_placement_controller.runs.tracked_run import TrackedRun
+from kfp_placement_controller.runs.turns import Turns, work_of
 from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.run_graph import StepKind

@@ -11,17 +11,17 @@ from typing import NamedTuple
 
 from kfp_placement_controller.pauses import lasts
 from kfp_placement_controller.planning.cluster_state import ClusterState
-from kfp_placement_controller.planning.intake import Intake
 from kfp_placement_controller.planning.planner import Planner
 from kfp_placement_controller.planning.promising import Promising
 from kfp_placement_controller.planning.round_builder import RoundBuilder
 from kfp_placement_controller.planning.rounds import PlanningRound
-from kfp_placement_controller.planning.turns import Turns, work_of
+from kfp_placement_controller.runs.intake import Intake
 from kfp_placement_controller.runs.open_runs import OpenRun
 from kfp_placement_controller.runs.overheads import LearnedOverheads
 from kfp_placement_controller.runs.planner_parameters import PLANS_PER_EVALUATION, PlanningParams
 from kfp_placement_controller.runs.run_registry import RunRegistry
 from kfp_placement_controller.runs.tracked_run import TrackedRun
+from kfp_placement_controller.runs.turns import Turns, work_of
 from kfp_placement_controller.warning_log import WarningLog
 from kfp_placement_engine.model.keys import RunKey
 

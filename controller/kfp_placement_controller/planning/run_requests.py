@@ -16,11 +16,11 @@ from kfp_placement_controller.pauses import lasts
 from kfp_placement_controller.planning.actions import DeleteRequest, WriteRequest
 from kfp_placement_controller.planning.past_news import PastNews
 from kfp_placement_controller.planning.round_builder import RoundBuilder
-from kfp_placement_controller.planning.turns import RUN_STEPS, SLICE_STEPS, Turns, Work
 from kfp_placement_controller.runs.current_plan import CurrentPlan
 from kfp_placement_controller.runs.planner_parameters import PLANS_PER_EVALUATION
 from kfp_placement_controller.runs.run_needs import RunNeed
 from kfp_placement_controller.runs.run_registry import RunRegistry
+from kfp_placement_controller.runs.turns import RUN_STEPS, SLICE_STEPS, Turns, Work
 from kfp_placement_controller.sources.source import ObservedRun
 from kfp_placement_controller.warning_log import WarningLog
 from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE

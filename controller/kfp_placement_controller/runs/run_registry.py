@@ -105,7 +105,7 @@ class RunRegistry:
             self._drop(run.key)
 
     def leave_out(self, run: TrackedRun, why: str) -> TrackedRun:
-        """Keep of a run only that it is there; `take_in` begins with it again."""
+        """Forget all of a run but that it is there; `take_in` begins with it again."""
         return self._put(
             TrackedRun(
                 run.observed,
@@ -114,15 +114,15 @@ class RunRegistry:
                 self.attach_failures,
                 steps=run.steps,
                 left_out=why,
-                told=run.told,
+                announced=run.announced,
             )
         )
 
     def take_in(self, run: TrackedRun, now: datetime) -> None:
         """Read a run that was left out when its turn comes."""
-        told, steps = run.told, run.steps
+        announced, steps = run.announced, run.steps
         new = self._track(run.observed, now)
-        new.told, new.steps = told, steps
+        new.announced, new.steps = announced, steps
 
     def pod_changed(self, change: Change[ObservedPod], now: datetime) -> None:
         """Take in that a pod is new, has changed or is gone."""

@@ -88,7 +88,7 @@ class TrackedRun:
         steps: number of its steps, as last read.
         left_out: reason why the run is not read for now, as others of its namespace are; "" = it
             is.
-        told: whether people have been told why it was left out.
+        announced: whether an event about that has been decided.
     """
 
     observed: ObservedRun
@@ -115,7 +115,7 @@ class TrackedRun:
     stale: bool = False
     steps: int = 0
     left_out: str = ""
-    told: bool = False
+    announced: bool = False
     _drift: DriftWatch = field(default_factory=DriftWatch)
 
     def __post_init__(self) -> None:
@@ -136,7 +136,7 @@ class TrackedRun:
 
     @property
     def is_unread(self) -> bool:
-        """True if the run is to be read for the first time."""
+        """True if the run has not been read yet."""
         return self.stale and self.reading is None
 
     @property

@@ -30,7 +30,7 @@ class Work(NamedTuple, Generic[T]):
     Attributes:
         namespace: namespace that asks.
         steps: amount of the work, in steps.
-        on: what is worked on.
+        on: object of the work.
     """
 
     namespace: str

@@ -1,8 +1,8 @@
 """Intake of runs: they are read in turn, as many of each namespace as its budget of steps lets in.
 
 Which runs are in is decided by these alone: those that may go on before those that are held back,
-then the oldest first. So no namespace takes from the budget of another, and a planner that starts
-anew lets the same runs in. What is left out runs without a plan.
+then the oldest first. So no namespace takes from the budget of another, and after a restart the
+same runs are in. What is left out runs without a plan.
 """
 
 from collections import Counter
@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from kfp_placement_controller.planning.turns import RUN_STEPS, Turns, Work
 from kfp_placement_controller.runs.run_registry import RunRegistry
 from kfp_placement_controller.runs.tracked_run import TrackedRun
+from kfp_placement_controller.runs.turns import RUN_STEPS, Turns, Work
 from kfp_placement_engine.model.keys import RunKey
 
 _ENDED_LONG_AGO = "it ended before others of its namespace, and is read again if it is retried"
@@ -40,7 +40,7 @@ class Intake:
     over_budget: Counter[str] = field(default_factory=Counter)
     has_backlog: bool = False
     _ended: dict[str, dict[RunKey, None]] = field(default_factory=dict)
-    _untold: list[TrackedRun] = field(default_factory=list)
+    _to_announce: list[TrackedRun] = field(default_factory=list)
 
     def due(self, now: datetime, *, may_be_large: bool) -> list[TrackedRun]:
         """Return the runs to read now; open ones come first, and the oldest of each namespace.
@@ -77,9 +77,9 @@ class Intake:
             self.over_budget[namespace] += 1
             if not run.left_out:
                 run = self.registry.leave_out(run, over_budget_text(most))
-            if not run.told:
-                run.told = True
-                self._untold.append(run)
+            if not run.announced:
+                run.announced = True
+                self._to_announce.append(run)
 
     def ended(self, run: TrackedRun) -> None:
         """Take in that nothing is left to do for a run; of the last ones in the budget all is kept.
@@ -100,10 +100,10 @@ class Intake:
                 del own[key]
                 self.registry.leave_out(kept, _ENDED_LONG_AGO)
 
-    def untold(self) -> Iterator[TrackedRun]:
+    def to_announce(self) -> Iterator[TrackedRun]:
         """Yield the runs that were left out since the last call, each once."""
-        while self._untold:
-            yield self._untold.pop()
+        while self._to_announce:
+            yield self._to_announce.pop()
 
     def _ordered(self) -> Sequence[TrackedRun]:
         """Return the runs of which something is left to do: those held back last, oldest first."""
