@@ -131,7 +131,7 @@ STRANDED_PODS_DELETED = Counter(
 )
 LEARNED_SECONDS = Gauge(
     f"{PREFIX}_learned_seconds",
-    "Overheads as learned from finished pods: driver (one, with Argo's delays), start (of a pod).",
+    "Overheads learned from pods, median of namespaces: driver (with Argo's delays), start.",
     ["what"],
 )
 RUN_PROMISES = Counter(

@@ -110,7 +110,7 @@ def test_of_events_only_volumes_that_are_not_attached_are_asked_for(client, api,
         assert raw["reason"] == ATTACH_FAILED
         return observe_attach_failure(raw)
 
-    failure = AttachFailure("u1", "Multi-Attach error")
+    failure = AttachFailure(namespace, "u1", "Multi-Attach error")
     api.create(event("other", "FailedMount"))
     api.create(event("first", ATTACH_FAILED))
     selected = {"field_selector": ATTACH_FAILED_SELECTOR}

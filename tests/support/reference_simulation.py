@@ -628,7 +628,7 @@ class _Simulation:
         if pod.node is not None and image and image not in pod.node.images:
             expected += self.pull_seconds(image, pod.node)
         left = expected - progress.seconds_since_start
-        pod.end = left if left > 0 else share * expected
+        pod.end = left if left > 0 else share * progress.seconds_since_start
         self.agenda.append((pod.end, pod.position, 0))
 
     # Node choice ---------------------------------------------------------------------------------

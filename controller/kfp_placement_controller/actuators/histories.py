@@ -96,7 +96,7 @@ class HistoryWriter:
         """Remove the object as it is now, unless somebody else, a later leader, writes it first."""
         stored = self.client.get(PIPELINE_HISTORIES, delete.name, delete.namespace)
         self._must_lead(epoch)
-        if stored is not None:
+        if stored is not None and "deletionTimestamp" not in stored["metadata"]:
             version = stored["metadata"]["resourceVersion"]
             self.client.delete(
                 PIPELINE_HISTORIES, delete.name, delete.namespace, resource_version=version

@@ -39,12 +39,14 @@ class StoredVersion:
         resource_version: version of the object.
         workflow_uid: identifier of the run that the object describes.
         epoch: epoch of the planner that wrote the object.
+        is_going: whether the object has been deleted, and only its finalizers keep it.
     """
 
     uid: str
     resource_version: str
     workflow_uid: str
     epoch: int
+    is_going: bool = False
 
 
 def stored_version(raw: JsonObject) -> StoredVersion:
@@ -60,6 +62,7 @@ def stored_version(raw: JsonObject) -> StoredVersion:
         metadata.text("resourceVersion"),
         spec.text("workflowUID"),
         spec.count("epoch", maximum=2**53),
+        metadata.get("deletionTimestamp") is not None,
     )
 
 
@@ -162,6 +165,9 @@ class PlacementWriter:
         if current is not None:
             _check_epoch(placement, current)
             name, namespace = _name_of(placement)
+            if current.is_going:
+                why = f"placement {namespace}/{name} is deleted, but a finalizer keeps it"
+                raise WriteConflictError(HTTPStatus.CONFLICT, "Conflict", why)
             _LOG.warning("placement %s/%s cannot be changed into ours: made again", namespace, name)
             self.client.delete(PLACEMENTS, name, namespace, uid=current.uid)
         return self._create(placement)

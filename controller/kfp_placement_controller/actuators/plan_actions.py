@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
+from http import HTTPStatus
 
 from kfp_placement_controller.actuators.deviations import report_deviation
 from kfp_placement_controller.actuators.held_runs import close_queue
@@ -152,7 +153,13 @@ class ActionRunner:
             if isinstance(error, NotFoundError):
                 # The run is gone, or somebody has deleted the object, which is then created again.
                 self._versions.pop(write.key, None)
-            coordinator.publisher.write_failed(write, str(error), coordinator.monotonic())
+            status = error.status if isinstance(error, KubernetesError) else HTTPStatus.BAD_REQUEST
+            coordinator.publisher.write_failed(
+                write,
+                str(error),
+                coordinator.monotonic(),
+                is_refused=HTTPStatus.BAD_REQUEST <= status < HTTPStatus.INTERNAL_SERVER_ERROR,
+            )
         else:
             coordinator.publisher.written(write, coordinator.monotonic(), has_status=not is_first)
 

@@ -166,7 +166,7 @@ class Knowledge:
         if run is None:
             return _EMPTY_PLAN
         plan = self.plans.get(run.key)
-        return None if plan is None or run.uid not in ("", plan.run_uid) else plan
+        return None if plan is None or run.uid != plan.run_uid else plan
 
     def target_of(self, pod: ObservedPod) -> StepTarget:
         """Return the target that the plan gives to a pod's step; without a plan it has no node."""

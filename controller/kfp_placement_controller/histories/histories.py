@@ -138,7 +138,12 @@ class Histories:
         write = self._to_store.due(self.pasts.keep_days, monotonic_seconds)
         if write is None:
             return []
-        too_many = [] if write.key in self._stored else self._too_many(write.namespace)
+        if write.key in self._stored:
+            return [write]
+        too_many, is_full = self._too_many(write.namespace)
+        if is_full:
+            self._to_store.answered(write, HistoryOutcome.FAILED, monotonic_seconds)
+            return [*too_many]
         return [*too_many, write]
 
     def answered(self, answer: HistoryAnswer, monotonic_seconds: float) -> None:
@@ -160,17 +165,25 @@ class Histories:
         to_store_ended_at = self._to_store.ended_at(key, uid)
         return to_store_ended_at or (None if stored is None else stored.ended.get(uid))
 
-    def _too_many(self, namespace: str) -> list[DeleteHistory]:
-        """Objects that must go for one that is new: those whose last run is the oldest."""
-        own = {
-            key: each
-            for key, each in self._stored.items()
-            if key.namespace == namespace and not each.is_going and key not in self._deleting
-        }
-        surplus = max(0, len(own) + 1 - MOST_PIPELINES)
-        oldest = sorted(own, key=lambda key: own[key].last_ended_at)[:surplus]
+    def _too_many(self, namespace: str) -> tuple[list[DeleteHistory], bool]:
+        """Objects that must go for one that is new: those whose last run is the oldest.
+
+        Those that are deleted count until they are gone, since finalizers of others may keep them.
+
+        Returns:
+            These objects, and whether the new one must wait for others to go.
+        """
+        own = {key: each for key, each in self._stored.items() if key.namespace == namespace}
+        staying = [key for key in own if not own[key].is_going and key not in self._deleting]
+        surplus, going = max(0, len(own) + 1 - MOST_PIPELINES), len(own) - len(staying)
+        if surplus and going:
+            self._warnings.warn(
+                f"namespace {namespace} has {MOST_PIPELINES} PipelineHistories with those that are"
+                " deleted but not gone; until they are, other pipelines teach nothing there"
+            )
+        oldest = sorted(staying, key=lambda key: own[key].last_ended_at)[: max(0, surplus - going)]
         self._deleting.update(oldest)
-        return [DeleteHistory(*key) for key in oldest]
+        return [DeleteHistory(*key) for key in oldest], bool(surplus and going)
 
 
 def _is_continued(before: ObservedHistory | None, new: ObservedHistory) -> bool:

@@ -70,5 +70,5 @@ def _count(coordinator: Coordinator, monotonic_seconds: float) -> None:
         QUEUE_LEASE_AGE_SECONDS.set(age_seconds)
     HISTORIES.set(coordinator.histories.objects)
     HISTORIES_BYTES.set(coordinator.histories.json_bytes)
-    LEARNED_SECONDS.labels("driver").set(learned.driver.value or 0.0)
-    LEARNED_SECONDS.labels("start").set(learned.start.value or 0.0)
+    LEARNED_SECONDS.labels("driver").set(learned.median_driver_seconds)
+    LEARNED_SECONDS.labels("start").set(learned.median_start_seconds)

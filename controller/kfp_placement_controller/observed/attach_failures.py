@@ -25,10 +25,12 @@ class AttachFailure:
     """A volume that could not be attached for a pod.
 
     Attributes:
+        namespace: namespace of the event, in which the pod must be.
         pod_uid: uid of the pod.
         message: text for people, such as `Multi-Attach error for volume "pvc-1" ...`.
     """
 
+    namespace: str
     pod_uid: str
     message: str
 
@@ -44,4 +46,8 @@ def observe_attach_failure(raw: JsonObject) -> AttachFailure | None:
     pod_uid = regarding.text("uid")
     if regarding.get("kind") != "Pod" or not pod_uid or event.get("reason") != ATTACH_FAILED:
         return None
-    return AttachFailure(pod_uid[:MAX_UID_CHARACTERS], event.text("note")[:MAX_MESSAGE_CHARACTERS])
+    return AttachFailure(
+        event.flat("metadata").text("namespace"),
+        pod_uid[:MAX_UID_CHARACTERS],
+        event.text("note")[:MAX_MESSAGE_CHARACTERS],
+    )

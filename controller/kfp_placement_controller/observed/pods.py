@@ -45,14 +45,16 @@ class ReasonAndMessage(NamedTuple):
 
 
 class Owner(NamedTuple):
-    """An object that owns a pod.
+    """The object that controls a pod: the one that made it, and that makes another.
 
     Attributes:
         kind: kind of the object.
+        name: name of the object, which is in the pod's namespace.
         uid: uid of the object.
     """
 
     kind: str
+    name: str
     uid: str
 
 
@@ -90,7 +92,7 @@ class ObservedPod:
         scheduler_name: name of the scheduler that places the pod.
         labels: labels that the sources of runs need.
         annotations: annotations that the sources of runs need.
-        owners: objects that own the pod.
+        owner: object that controls the pod; None = no object does.
         step_type: label `typeOfComponent`; "" = none.
         location: label `OurLocation`; "" = none.
         max_latency_ms: hard limit of the round trip to that location, from the step's hints; None =
@@ -129,7 +131,7 @@ class ObservedPod:
     scheduler_name: str
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
-    owners: tuple[Owner, ...]
+    owner: Owner | None
     step_type: str
     location: str
     max_latency_ms: float | None
@@ -197,7 +199,7 @@ def observe_pod(raw: JsonObject, keys: Sequence[PodKeys]) -> ObservedPod:
         annotations={
             k: _text(annotations, k) for each in keys for k in each.annotations if k in annotations
         },
-        owners=tuple(_owners(metadata)),
+        owner=_owner(metadata),
         step_type=intern(_text(labels, TYPE_LABEL)),
         location=intern(_text(labels, LOCATION_LABEL)),
         max_latency_ms=max_latency_ms_in(_text(annotations, HINTS_ANNOTATION)),
@@ -231,14 +233,15 @@ def _start_limit(pod: Fields, status: Fields, keys: Sequence[PodKeys]) -> StartL
     return next((limit for limit in limits if limit is not None), None)
 
 
-def _owners(metadata: Fields) -> Iterator[Owner]:
-    """Yield the owners of a pod; a malformed one does not count."""
+def _owner(metadata: Fields) -> Owner | None:
+    """Return the object that controls a pod, of which there is one at most; None = no object."""
     for owner in metadata.entries("ownerReferences"):
         match owner:
-            case {"kind": str(kind), "uid": str(uid)}:
-                yield Owner(intern(kind), intern(uid))
+            case {"controller": True, "kind": str(kind), "name": str(name), "uid": str(uid)}:
+                return Owner(intern(kind), intern(name), intern(uid))
             case _:
                 pass
+    return None
 
 
 def _step_containers(labels: Fields, status: Fields, keys: Sequence[PodKeys]) -> Sequence[str]:
@@ -341,7 +344,7 @@ def _memory_limit(spec: Fields, container: Fields, name: object) -> int | None:
     """Return the memory limit in force, else the one in the pod's spec; None = there is none."""
     stated = [each for each in spec.each_flat("containers") if each.get("name") == name]
     for each in (container, *stated):
-        limit = each.flat("resources").resources("limits").get("memory")
+        limit = each.flat("resources").stored_resources("limits").get("memory")
         if limit:
             return limit
     return None

@@ -28,6 +28,7 @@ class ObservedRequest:
         is_status_malformed: whether the status cannot be read.
         admit_asked_at: time when somebody asked that the run starts; None = nobody asked.
         preempt_asked_at: time when somebody asked that the run stops; None = nobody asked.
+        is_going: whether the object has been deleted, and only its finalizers keep it.
     """
 
     key: RunKey
@@ -39,6 +40,7 @@ class ObservedRequest:
     is_status_malformed: bool = False
     admit_asked_at: datetime | None = None
     preempt_asked_at: datetime | None = None
+    is_going: bool = False
 
 
 def observe_request(raw: JsonObject) -> ObservedRequest:
@@ -50,9 +52,10 @@ def observe_request(raw: JsonObject) -> ObservedRequest:
     metadata = Fields(raw, Place("RunRequest")).flat("metadata")
     key = RunKey(metadata.text("namespace"), metadata.text("name"))
     uid, version = metadata.text("uid"), metadata.text("resourceVersion")
+    is_going = metadata.get("deletionTimestamp") is not None
     request, is_status_malformed = _read(raw)
     if request is None:
-        return ObservedRequest(key, uid, version)
+        return ObservedRequest(key, uid, version, is_going=is_going)
     annotations = request.metadata.annotations or {}
     return ObservedRequest(
         key,
@@ -64,6 +67,7 @@ def observe_request(raw: JsonObject) -> ObservedRequest:
         is_status_malformed,
         read_moment(annotations.get(ADMIT_ANNOTATION)),
         read_moment(annotations.get(PREEMPT_ANNOTATION)),
+        is_going,
     )
 
 

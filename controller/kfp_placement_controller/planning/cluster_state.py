@@ -4,9 +4,9 @@ from collections.abc import Collection, Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from kfp_placement_controller.observed.claims import ObservedClaim, ObservedVolume
-from kfp_placement_controller.sources.load import Load, NodeLoad
+from kfp_placement_controller.sources.load import Load, NodeLoad, TakenRoom
 from kfp_placement_engine.model.cluster import Claim, Cluster, Node
-from kfp_placement_engine.model.keys import ClaimKey, RunKey
+from kfp_placement_engine.model.keys import ClaimKey
 from kfp_placement_engine.model.node_rules.round_trips import (
     Latencies,
     StatedPlace,
@@ -34,14 +34,14 @@ class ClusterState:
     volumes: dict[str, ObservedVolume] = field(default_factory=dict)
     locations: dict[str, StatedPlace] = field(default_factory=dict)
 
-    def snapshot(self, planned: Container[RunKey], namespaces: Collection[str]) -> Cluster:
+    def snapshot(self, less: Iterable[TakenRoom], namespaces: Collection[str]) -> Cluster:
         """Return the cluster as the engine plans with it.
 
         Args:
-            planned: runs whose pods are not load.
-            namespaces: namespaces of those runs; claims elsewhere cannot matter.
+            less: room of pods that plans contain, which is not load.
+            namespaces: namespaces of the runs to plan; claims elsewhere cannot matter.
         """
-        load = self.load.by_node(planned)
+        load = self.load.by_node(less)
         nodes = tuple(self.with_load(name, load) for name in sorted(self.nodes))
         return Cluster(
             nodes=nodes,

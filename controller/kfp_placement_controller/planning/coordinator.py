@@ -418,7 +418,7 @@ class Coordinator:
         """Forget a run that is gone."""
         run = self.registry.runs.get(key)
         if run is not None:
-            self.plans.learned.forget(run.pods)
+            self.plans.learned[key.namespace].forget(run.pods)
         self.publisher.forget(key)
         self.learning.run_gone(key, now)
         if self.epoch is not None:

@@ -16,7 +16,7 @@ from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.planning.starts.node_queue import QueuedStep, RunningStep, steps_to_start
-from kfp_placement_engine.units.resources import free_room
+from kfp_placement_engine.units.resources import free_room, least
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,14 @@ class UnboundStep:
         return self.run, self.step
 
     def for_pod(self, pod: ObservedPod | None) -> QueuedStep:
-        """Return the step as queued, ready to start with the requests of its pod if it has one."""
+        """Return the step as queued, ready to start with the requests of its pod if it has one.
+
+        No more room than planned is kept from others, however much the pod requests.
+        """
         if pod is None:
             return self.queued
-        return self.queued._replace(requests=pod.requests, is_ready=True)
+        kept = least(self.queued.requests, pod.requests)
+        return self.queued._replace(requests=kept, pod_requests=pod.requests, is_ready=True)
 
 
 @dataclass(frozen=True)

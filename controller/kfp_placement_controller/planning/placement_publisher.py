@@ -24,6 +24,9 @@ from kfp_placement_engine.model.promise import Promise
 
 _LOG = logging.getLogger(__name__)
 
+_MOST_DOUBLINGS = 5
+"""Number of refusals up to which the pause after one doubles, to a minute by default."""
+
 
 class _PublishedPlan(NamedTuple):
     """Digest of an object's spec, cheap to compare.
@@ -71,6 +74,7 @@ class _Publication:
         written_at: time of the last write; None = there was none.
         bytes: size of the object at the last write.
         paused_at: start of the pause after a failed write; None = there is no pause.
+        refusals: number of writes that the API server has refused since the last one that it took.
         problem: reason why the last write failed; "" = it did not fail.
         announced: whether an event about the refusal has been decided.
     """
@@ -83,6 +87,7 @@ class _Publication:
     written_at: float | None = None
     bytes: int = 0
     paused_at: float | None = None
+    refusals: int = 0
     problem: str = ""
     announced: bool = False
 
@@ -164,7 +169,8 @@ class PlacementPublisher:
             return []
         # Somebody can retry a failed run: its object stays the same.
         publication.closed = False
-        if lasts(self.params.retry_seconds, publication.paused_at, monotonic_seconds):
+        pause_seconds = self.params.retry_seconds * 2 ** min(publication.refusals, _MOST_DOUBLINGS)
+        if lasts(pause_seconds, publication.paused_at, monotonic_seconds):
             return []
         actions: list[WritePlacement | Announce] = []
         if run.refusal and not publication.announced:
@@ -196,15 +202,30 @@ class PlacementPublisher:
         publication = self._publications.get(write.key)
         if publication is None:
             return
-        publication.paused_at, publication.problem = None, ""
+        publication.paused_at, publication.refusals, publication.problem = None, 0, ""
         publication.published = publication.publishing
         if publication.publishing is not None and not has_status:
             publication.published = _PublishedState(publication.publishing.plan, (), {}, None)
         publication.written_at = monotonic_seconds
         publication.bytes = json_bytes(write.placement.to_object())
 
-    def write_failed(self, write: WritePlacement, why: str, monotonic_seconds: float) -> None:
-        """Take in that a write has failed: retry it later, and log the reason if it is new."""
+    def write_failed(
+        self,
+        write: WritePlacement,
+        why: str,
+        monotonic_seconds: float,
+        *,
+        is_refused: bool = False,
+    ) -> None:
+        """Take in that a write has failed: retry it later, and log the reason if it is new.
+
+        Args:
+            write: the write.
+            why: reason, for people to read.
+            monotonic_seconds: the time on the monotonic clock.
+            is_refused: whether the API server has refused it. The same may happen again and again,
+                so the pauses double.
+        """
         publication = self._publications.get(write.key)
         if publication is None:
             return
@@ -212,6 +233,7 @@ class PlacementPublisher:
             _LOG.warning("placement %s/%s is not written: %s", *write.key, why)
         publication.problem = why
         publication.paused_at = monotonic_seconds
+        publication.refusals += is_refused
 
     def is_done(self, run: TrackedRun) -> bool:
         """Return whether a run has ended and its object needs no further write."""
@@ -230,6 +252,7 @@ class PlacementPublisher:
         if publication is None:
             return
         publication.published, publication.closed = None, run.observed.ended
+        publication.refusals = 0
         publication.paused_at = monotonic_seconds
 
     def _is_due(

@@ -108,7 +108,8 @@ class Promising:
         if run.tracked.waits_to_begin:
             # Nobody knows which runs will be there when it begins. Past runs show how much longer
             # the pipeline took beside others.
-            together = {planned.key for planned in self.registry.planned()}
+            planned = self.registry.planned()
+            together = [each.observed.as_pods_name_it for each in planned]
             plan = self.builder.plan_alone(run.key, together, run.graph)
             promise = promise_of(outlook_of(plan), run.graph, forecast)
             return replace(promise, steps={}, after_start=True)

@@ -1,16 +1,24 @@
 """Builder of planning rounds: which runs are searched, in which room, with which options."""
 
 import math
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import chain
 
 from kfp_placement_controller.planning.cluster_state import ClusterState
 from kfp_placement_controller.planning.rounds import PlanningRound
-from kfp_placement_controller.runs.open_runs import OpenRun, PlannedRun, key_text
-from kfp_placement_controller.runs.overheads import LearnedOverheads
+from kfp_placement_controller.runs.open_runs import (
+    OpenRun,
+    PlannedRun,
+    key_text,
+)
+from kfp_placement_controller.runs.overheads import OverheadsByNamespace
 from kfp_placement_controller.runs.planner_parameters import MOST_LAG, PlanningParams
 from kfp_placement_controller.runs.run_registry import RunRegistry
+from kfp_placement_controller.runs.running_pods import beyond_plans
+from kfp_placement_controller.sources.load import TakenRoom
+from kfp_placement_controller.sources.source import PodRun
 from kfp_placement_engine.contract.policy import planning_policy
 from kfp_placement_engine.model.active_runs import ActiveRun
 from kfp_placement_engine.model.keys import RunKey
@@ -28,13 +36,13 @@ class RoundBuilder:
     Attributes:
         registry: all runs.
         cluster: cluster in which they run.
-        learned: overheads that the cluster has shown.
+        learned: overheads that each namespace has shown.
         params: times and thresholds.
     """
 
     registry: RunRegistry
     cluster: ClusterState
-    learned: LearnedOverheads
+    learned: OverheadsByNamespace
     params: PlanningParams
     _rounds: int = 0
 
@@ -60,7 +68,7 @@ class RoundBuilder:
         """Return the round that plans a run by list scheduling, beside the plans of the others."""
         return self._round([run], [], now, self._options(quick=True))
 
-    def plan_alone(self, key: RunKey, together: Container[RunKey], graph: RunGraph) -> Plan:
+    def plan_alone(self, key: RunKey, together: Iterable[PodRun], graph: RunGraph) -> Plan:
         """Return a list-scheduling plan of a run from its submission on, as if it were alone.
 
         Args:
@@ -71,14 +79,21 @@ class RoundBuilder:
         Raises:
             PlanningError: it cannot be planned.
         """
-        cluster = self.cluster.snapshot(together, {key.namespace})
-        runs = (ActiveRun(key_text(key), graph),)
+        rooms = chain.from_iterable(map(self.cluster.load.of_run, together))
+        cluster = self.cluster.snapshot(rooms, {key.namespace})
+        namespace = key.namespace
+        runs = (
+            ActiveRun(
+                key_text(key),
+                graph,
+                namespace=namespace,
+                driver_seconds=self._driver_seconds(namespace),
+            ),
+        )
         return plan_runs(runs, cluster, self._options(quick=True)).plans[key_text(key)]
 
     def _options(self, *, quick: bool = False, budget_seconds: float = math.inf) -> PlanOptions:
-        options = policy_options(
-            planning_policy(self.registry.policy()), self.learned.driver_seconds
-        )
+        options = policy_options(planning_policy(self.registry.policy()))
         return replace(
             options,
             budget_seconds=min(options.budget_seconds, budget_seconds),
@@ -88,6 +103,14 @@ class RoundBuilder:
             # Alternatives take longer than the plan itself; the first round finds them.
             alternatives=not quick,
         )
+
+    def _active_run(self, run: OpenRun, now: datetime) -> ActiveRun:
+        return run.active_run(now, self._driver_seconds(run.key.namespace))
+
+    def _driver_seconds(self, namespace: str) -> float | None:
+        """Return the time of drivers as a namespace has shown it; None = as the policy says."""
+        is_given = "driver_seconds" in planning_policy(self.registry.policy()).assumed_values()
+        return None if is_given else self.learned[namespace].driver_seconds
 
     def _budget(self, to_replan: Iterable[PlannedRun], now: datetime) -> float:
         """Return the seconds until the first step of a run that has not begun; infinite = none."""
@@ -110,15 +133,22 @@ class RoundBuilder:
         chosen = {run.tracked for run in (*to_replan, *movable)}
         fixed = [run for run in self.registry.planned() if run.tracked not in chosen]
         runs = (*to_replan, *movable, *fixed)
-        keys = {run.key for run in runs}
         now = _in_step(runs, now)
+        running = {run.key: run.running_pods(now) for run in runs}
+        pods = tuple(chain.from_iterable(running.values()))
         return PlanningRound(
             number=self._rounds,
-            to_replan=tuple(run.active_run(now) for run in to_replan),
-            movable=tuple(run.active_run(now) for run in movable),
-            reserved=tuple(run.reserved(now) for run in movable),
-            fixed=tuple(run.reserved(now) for run in fixed),
-            cluster=self.cluster.snapshot(keys, {key.namespace for key in keys}),
+            to_replan=tuple(self._active_run(run, now) for run in to_replan),
+            movable=tuple(self._active_run(run, now) for run in movable),
+            reserved=tuple(run.reserved(now, running[run.key]) for run in movable),
+            fixed=(
+                *(run.reserved(now, running[run.key]) for run in fixed),
+                beyond_plans(pods),
+            ),
+            cluster=self.cluster.snapshot(
+                (TakenRoom.of_pod(each.pod) for each in pods),
+                {run.key.namespace for run in runs},
+            ),
             options=options,
             warm_start={
                 (key_text(run.key), name): node

@@ -17,7 +17,7 @@ from kfp_placement_controller.planning.round_builder import RoundBuilder
 from kfp_placement_controller.planning.rounds import PlanningRound
 from kfp_placement_controller.runs.intake import Intake
 from kfp_placement_controller.runs.open_runs import OpenRun
-from kfp_placement_controller.runs.overheads import LearnedOverheads
+from kfp_placement_controller.runs.overheads import OverheadsByNamespace
 from kfp_placement_controller.runs.planner_parameters import PLANS_PER_EVALUATION, PlanningParams
 from kfp_placement_controller.runs.run_registry import RunRegistry
 from kfp_placement_controller.runs.tracked_run import TrackedRun
@@ -64,7 +64,7 @@ class RunPlans:
     cluster: ClusterState
     params: PlanningParams
     awaits_package: Callable[[RunKey, float], bool] = lambda _key, _moment: False
-    learned: LearnedOverheads = field(default_factory=LearnedOverheads)
+    learned: OverheadsByNamespace = field(default_factory=OverheadsByNamespace)
     turns: Turns = field(default_factory=Turns)
     _all_evaluated_at: float | None = None
 
@@ -141,7 +141,7 @@ class RunPlans:
         if run.held and not was_held and run.plan is not None:
             self.planner.may_gain()
         if run.reading is not None and not run.refusal:
-            self.learned.learn(run, run.reading)
+            self.learned[run.key.namespace].learn(run, run.reading)
 
     def _take_turn(self, run: TrackedRun, turn: Callable[[], object]) -> None:
         """Work on the plan of a run; after a defect in that it is refused, and no other run."""

@@ -219,7 +219,11 @@ class RunRequests:
     def _plan_alone(self, need: RunNeed) -> None:
         """Plan a run as if no other were there."""
         own = need.observed.key
-        together = {key for key, other in self._needs.items() if self._takes_part(other)}
+        together = [
+            other.observed.as_pods_name_it
+            for other in self._needs.values()
+            if self._takes_part(other)
+        ]
         try:
             find_past = partial(self.registry.histories.past, own.namespace)
             reading = need.read(self.registry.policy(), self._version, find_past)
@@ -235,8 +239,8 @@ class RunRequests:
         observed = need.observed
         stored = self.registry.requests.get(observed.key)
         if stored is not None and observed.uid not in stored.owner_uids:
-            # It belongs to an earlier run of this name, or to no run.
-            return DeleteRequest(observed.key, stored.uid)
+            # It belongs to an earlier run of this name, or to no run. Finalizers may keep it.
+            return None if stored.is_going else DeleteRequest(observed.key, stored.uid)
         spec = self._wanted(need, stored, plan)
         if spec is None or (stored is not None and _same(spec, stored.spec)):
             return None

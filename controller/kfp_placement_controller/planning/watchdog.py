@@ -53,8 +53,7 @@ def stranded_pods(
         and not pod.ended
         and not pod.deleting
         and not pod.gates
-        and (run := sources.run_of(pod)) is not None
-        and run.uid
+        and sources.run_of(pod) is not None
         and pod.created_at is not None
         and now - pod.created_at > deadline
     ]

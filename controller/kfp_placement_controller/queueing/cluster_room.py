@@ -1,12 +1,14 @@
 """Room of the cluster for runs that count by their demand: its nodes, less all other pods."""
 
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.pauses import lasts
 from kfp_placement_controller.queueing.requested_run import RequestedRun
 from kfp_placement_controller.sources.load import Load
+from kfp_placement_controller.sources.source import PodRun
 from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.demand import Demand
 from kfp_placement_engine.model.keys import RunKey
@@ -29,7 +31,7 @@ class ClusterRoom:
 
     load: Load
     _nodes: dict[str, Node] = field(default_factory=dict)
-    _pods: dict[RunKey, dict[str, Resources]] = field(default_factory=dict)
+    _pods: dict[PodRun, dict[str, Resources]] = field(default_factory=dict)
     """Requests of the pods of each run that have not ended, by uid."""
 
     def node_changed(self, change: Change[Node]) -> None:
@@ -43,27 +45,27 @@ class ClusterRoom:
             self._keep(pod, is_there=pod is change.new)
         return _taken(change.old) != _taken(change.new)
 
-    def is_draining(self, run: RunKey, demand: Demand | None) -> bool:
+    def is_draining(self, run: PodRun, demand: Demand | None) -> bool:
         """Return whether a stopped run still takes room, or may take some.
 
         Args:
-            run: key of the stopped run.
+            run: the stopped run.
             demand: demand of the run. Waiting pods of a gang count too: otherwise this gang and the
                 next run's could each get part of the nodes.
         """
         if demand is not None and demand.gangs:
             return run in self._pods
-        return bool(self.load.of_run(run).get("pods"))
+        return bool(self.load.taken_by(run))
 
-    def has_pods(self, run: RunKey) -> bool:
+    def has_pods(self, run: PodRun) -> bool:
         """Return whether a run has pods that have not ended, on a node or not."""
         return run in self._pods
 
-    def runs_with_pods(self) -> Iterable[RunKey]:
+    def runs_with_pods(self) -> Iterable[PodRun]:
         """Return the runs that have pods which have not ended, whether these have a node or not."""
         return self._pods.keys()
 
-    def taken_by_pods(self, run: RunKey) -> Resources:
+    def taken_by_pods(self, run: PodRun) -> Resources:
         """Return what all pods of a run request that have not ended; empty if it has none."""
         taken: dict[str, int] = {}
         for requests in self._pods.get(run, {}).values():
@@ -71,7 +73,7 @@ class ClusterRoom:
         return bounded(taken)
 
     def _keep(self, pod: ObservedPod | None, *, is_there: bool) -> None:
-        run = None if pod is None else self.load.run_of(pod)
+        run = None if pod is None else self.load.sources.run_of(pod)
         if pod is None or run is None:
             return
         pods = self._pods.setdefault(run, {})
@@ -82,13 +84,15 @@ class ClusterRoom:
         if not pods:
             del self._pods[run]
 
-    def rooms(self, counted: Container[RunKey]) -> list[Resources]:
+    def rooms(self, counted: Mapping[PodRun, Resources]) -> list[Resources]:
         """Return the room of each node for runs, `pods` included.
 
         Args:
-            counted: runs that count by their demand, and not by their pods.
+            counted: resources that count for runs instead of their pods. What pods take beyond that
+                counts as well, since anybody may make pods that belong to a run of theirs.
         """
-        load = self.load.by_node(counted)
+        covered = (self.load.covered(run, most) for run, most in counted.items())
+        load = self.load.by_node(chain.from_iterable(covered))
         return [
             minus(node.allocatable, load[name].used if name in load else {})
             for name, node in self._nodes.items()
@@ -124,7 +128,7 @@ class IdleRuns:
         """
         before, self._since, sleeping = self._since, {}, set()
         for run in admitted:
-            if room.has_pods(run.key) and not run.observed.is_suspended:
+            if room.has_pods(run.as_pods_name_it) and not run.observed.is_suspended:
                 continue
             uid = run.observed.owner.uid
             since = self._since[uid] = before.get(uid, monotonic_seconds)

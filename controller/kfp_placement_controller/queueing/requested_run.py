@@ -7,6 +7,7 @@ from functools import cached_property
 from kfp_placement_controller.observed.run_requests import ObservedRequest
 from kfp_placement_controller.queueing.runs import AdmittedRun, WaitingRun
 from kfp_placement_controller.sources.queue_source import QueuedRun
+from kfp_placement_controller.sources.source import PodRun
 from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE
 from kfp_placement_engine.contract.run_request import (
     RequestPhase,
@@ -45,6 +46,11 @@ class RequestedRun:
     def key(self) -> RunKey:
         """Namespace and name."""
         return self.observed.key
+
+    @cached_property
+    def as_pods_name_it(self) -> PodRun:
+        """The run as its pods name it."""
+        return PodRun(self.key, self.observed.owner.uid)
 
     @cached_property
     def spec(self) -> RunRequestSpec | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from kfp_placement_controller.observed.run_requests import ObservedRequest
 from kfp_placement_controller.queueing.requested_run import RequestedRun
 from kfp_placement_controller.sources.queue_source import QueuedRun
+from kfp_placement_controller.sources.source import PodRun
 from kfp_placement_engine.contract.run_request import RequestPhase
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.demand import Demand
@@ -33,11 +34,13 @@ class RequestedRuns:
         """Return the run of that name, or None if there is none."""
         return self._runs.get(key)
 
-    def ended(self, keys: Iterable[RunKey]) -> Iterator[RequestedRun]:
+    def ended(self, named: Iterable[PodRun]) -> Iterator[RequestedRun]:
         """Yield the runs among these that have ended."""
-        for key in keys:
-            run = self._runs.get(key) or self._aside.get(key)
-            if run is not None and run.observed.end is not None:
+        for each in named:
+            run = self._runs.get(each.key) or self._aside.get(each.key)
+            if run is None or run.as_pods_name_it != each:
+                continue
+            if run.observed.end is not None:
                 yield run
 
     def requests(self) -> Collection[ObservedRequest]:

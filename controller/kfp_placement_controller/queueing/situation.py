@@ -90,13 +90,15 @@ class Situation:
     ) -> None:
         """Tell runs that can be decided about from those that cannot."""
         self.waiting: list[RequestedRun] = []
-        self.draining = {run.key: DrainingRun(run, room.taken_by_pods(run.key)) for run in ended}
+        self.draining = {
+            run.key: DrainingRun(run, room.taken_by_pods(run.as_pods_name_it)) for run in ended
+        }
         self.undecided = {run.key: UndecidedRun(run, REFUSED) for run in refused}
         for run in all_waiting:
             default = self.queues.of_namespace(run.key.namespace)
-            if run.observed.is_preempted and room.is_draining(run.key, run.demand):
-                self.draining[run.key] = DrainingRun(run, room.load.of_run(run.key))
-            elif run.observed.is_held and (taken := room.taken_by_pods(run.key)):
+            if run.observed.is_preempted and room.is_draining(run.as_pods_name_it, run.demand):
+                self.draining[run.key] = DrainingRun(run, room.load.taken_by(run.as_pods_name_it))
+            elif run.observed.is_held and (taken := room.taken_by_pods(run.as_pods_name_it)):
                 self.draining[run.key] = DrainingRun(run, taken)
             elif not self.queues.has_rules(self.queue_of(run)):
                 self.undecided[run.key] = UndecidedRun(run, NO_RULES_KNOWN)
@@ -107,8 +109,11 @@ class Situation:
                 self.undecided[run.key] = UndecidedRun(run, self.planner_problem)
             else:
                 self.waiting.append(run)
-        counted = {each.key for each in (*self.admitted, *self.waiting) if each.demand is not None}
-        self.nodes = room.rooms((counted | self.draining.keys()) - {*self.sleeping})
+        counted = {each.run.as_pods_name_it: each.taken for each in self.draining.values()}
+        for each in self.admitted:
+            if each.demand is not None and each.key not in self.sleeping:
+                counted[each.as_pods_name_it] = each.demand.peak
+        self.nodes = room.rooms(counted)
 
     def queue_of(self, run: RequestedRun) -> QueueKey:
         """Return the RunQueue that decides about a run."""

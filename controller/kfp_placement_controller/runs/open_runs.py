@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from kfp_placement_controller.runs.current_plan import CurrentPlan
 from kfp_placement_controller.runs.run_reading import RunReading
+from kfp_placement_controller.runs.running_pods import RunningPod, running_pods
 from kfp_placement_controller.runs.step_statuses import StepStatus, group_progress, step_progress
 from kfp_placement_controller.runs.tracked_run import TrackedRun
 from kfp_placement_controller.sources.source import ObservedRun
@@ -18,7 +19,6 @@ from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.planning.past_runs.outlook import Outlook
 from kfp_placement_engine.planning.starts.expected_times import StepSpan, times_by_now
-from kfp_placement_engine.plans.assumptions import Assumptions
 from kfp_placement_engine.plans.plan import Plan
 from kfp_placement_engine.units.resources import Resources
 
@@ -88,8 +88,17 @@ class OpenRun:
         """Return whether `plan` has the steps of the graph as it is now: loops may have grown."""
         return {step.name for step in plan.steps} == {step.name for step in self.graph.steps}
 
-    def active_run(self, now: datetime) -> ActiveRun:
-        """Return the run as the engine plans it from now on."""
+    def running_pods(self, now: datetime) -> tuple[RunningPod, ...]:
+        """Return the pods that a plan of the run has room for."""
+        return tuple(running_pods(self.tracked, self.reading, now))
+
+    def active_run(self, now: datetime, driver_seconds: float | None = None) -> ActiveRun:
+        """Return the run as the engine plans it from now on.
+
+        Args:
+            now: the time.
+            driver_seconds: time that one of its drivers takes; None = as assumed.
+        """
         run = self.tracked
         return ActiveRun(
             key=key_text(run.key),
@@ -98,6 +107,8 @@ class OpenRun:
             weight=self.weight,
             progress={name: step_progress(status, now) for name, status in run.statuses.items()},
             group_progress=group_progress(self.graph, run.pods, now),
+            namespace=run.key.namespace,
+            driver_seconds=driver_seconds,
         )
 
 
@@ -110,8 +121,6 @@ class _PlannedRoom(NamedTuple):
     seconds: float
     requests: Resources
 
-
-_USUAL = Assumptions()
 
 _NOT_STARTED = StepStatus()
 """Status of a step that has come since the last evaluation of the run, such as an iteration."""
@@ -142,24 +151,22 @@ class PlannedRun(OpenRun):
         starts = (self.plan.start_of(name) for name in self._waiting())
         return min((start for start in starts if start is not None), default=None)
 
-    def reserved(self, now: datetime) -> ReservedRun:
-        """Return the room that the plan takes from now on, without steps that a hold keeps back."""
+    def reserved(self, now: datetime, running: Iterable[RunningPod]) -> ReservedRun:
+        """Return the room that the plan takes from now on, without steps that a hold keeps back.
+
+        Args:
+            now: the time.
+            running: result of `running_pods` for this run.
+        """
         elapsed = (now - self.observed.submitted_at).total_seconds()
-        rooms: list[ReservedRoom] = []
+        rooms = [each.room(each.planned) for each in running]
         for planned in self._planned_rooms:
             status = self.tracked.statuses.get(planned.step, _NOT_STARTED)
-            if status.ended or self.tracked.awaits_pod(planned.step):
+            if not (status.unstarted and planned.node) or self.tracked.awaits_pod(planned.step):
                 continue
-            node = status.node or planned.node
-            if not node:
-                continue
-            if status.started_at is None:
-                begin = max(0.0, planned.start - elapsed)
-                end = begin + planned.seconds
-            else:
-                running = (now - status.started_at).total_seconds()
-                begin, end = 0.0, _USUAL.remaining_seconds(planned.seconds, running)
-            rooms.append(ReservedRoom(node, begin, end, planned.requests))
+            begin = max(0.0, planned.start - elapsed)
+            end = begin + planned.seconds
+            rooms.append(ReservedRoom(planned.node, begin, end, planned.requests))
         return ReservedRun(key_text(self.key), tuple(rooms), self.weight)
 
     def planned_times(self) -> dict[str, StepSpan]:

@@ -1,4 +1,7 @@
-"""Overheads that a cluster has shown and no hint states: drivers, and the start of a pod.
+"""Overheads that a namespace has shown and no hint states: drivers, and the start of a pod.
+
+Those of one namespace teach no other, since whoever may make pods can make them as slow as they
+like.
 
 Every figure is the mean of the middle half of the last values, so that a driver that waited for
 room, or a node that was asleep, does not count. A median would be less precise: the API server's
@@ -6,11 +9,11 @@ times are whole seconds. Until there are enough values the policy's or the plann
 applies.
 """
 
-from collections import deque
-from collections.abc import Iterator, Mapping
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from statistics import fmean
+from statistics import fmean, median
 
 from kfp_placement_controller.runs.run_pods import RunPods
 from kfp_placement_controller.runs.run_reading import RunReading
@@ -53,7 +56,7 @@ class RunningCentre:
 
 @dataclass
 class LearnedOverheads:
-    """Overheads of the whole cluster, learned from pods that have started.
+    """Overheads of one namespace, learned from pods that have started.
 
     Attributes:
         driver: time from the moment at which a step could begin (its dependencies and the drivers
@@ -110,6 +113,29 @@ class LearnedOverheads:
     def forget(self, pods: RunPods) -> None:
         """Forget the pods of a run that is gone: they will not be seen again."""
         self._learned -= {pod.pod.uid for pod in pods}
+
+
+class OverheadsByNamespace(defaultdict[str, LearnedOverheads]):
+    """Overheads of each namespace in which runs were planned."""
+
+    def __init__(self) -> None:
+        """Know none."""
+        super().__init__(LearnedOverheads)
+
+    @property
+    def median_driver_seconds(self) -> float:
+        """Median of all namespaces of the time of one driver; 0 = not known yet."""
+        return _median(each.driver for each in self.values())
+
+    @property
+    def median_start_seconds(self) -> float:
+        """Median of all namespaces of the start of a pod; 0 = not known yet."""
+        return _median(each.start for each in self.values())
+
+
+def _median(centres: Iterable[RunningCentre]) -> float:
+    values = [each.value for each in centres if each.value is not None]
+    return median(values) if values else 0.0
 
 
 def _groups_around(step: Step, groups: Mapping[str, Group]) -> Iterator[Group]:

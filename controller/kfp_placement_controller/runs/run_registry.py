@@ -13,7 +13,7 @@ from kfp_placement_controller.runs.attach_failures import AttachFailures
 from kfp_placement_controller.runs.open_runs import OpenRun, PlannedRun
 from kfp_placement_controller.runs.run_reading import no_past
 from kfp_placement_controller.runs.tracked_run import TrackedRun
-from kfp_placement_controller.sources.source import ObservedRun, RunSources
+from kfp_placement_controller.sources.source import ObservedRun, PodRun, RunSources
 from kfp_placement_engine.contract.keys import DEFAULT_SCHEDULER
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.contract.run_request import NodeGroups
@@ -78,7 +78,7 @@ class RunRegistry:
     attach_failures: AttachFailures = field(default_factory=AttachFailures)
     requests: dict[RunKey, ObservedRequest] = field(default_factory=dict)
     histories: Histories = field(default_factory=Histories)
-    _pods: dict[RunKey, dict[str, ObservedPod]] = field(default_factory=dict)
+    _pods: dict[PodRun, dict[str, ObservedPod]] = field(default_factory=dict)
     _planned: dict[TrackedRun, PlannedRun] = field(default_factory=dict)
 
     def run_changed(self, change: Change[ObservedRun], now: datetime) -> None:
@@ -129,9 +129,8 @@ class RunRegistry:
         versions = [pod for pod in (change.old, change.new) if pod is not None]
         for pod in versions:
             self._keep(pod, change.new)
-        last = versions[-1]
-        run = self.run_of(last)
-        if run is not None and self._belongs(last, run.observed):
+        run = self.run_of(versions[-1])
+        if run is not None:
             run.observe_pod(change.old, change.new, now)
             self.unsettled.add(run)
 
@@ -152,13 +151,14 @@ class RunRegistry:
         return request.status.assigned_nodes
 
     def run_of(self, pod: ObservedPod) -> TrackedRun | None:
-        """Return the run that a pod names; None = no run of that name gets a plan."""
-        run = self.sources.run_of(pod)
-        return None if run is None else self.runs.get(run.key)
+        """Return the run that a pod belongs to; None = to none that gets a plan."""
+        named = self.sources.run_of(pod)
+        run = None if named is None else self.runs.get(named.key)
+        return run if run is not None and run.observed.as_pods_name_it == named else None
 
     def pods_of(self, run: ObservedRun) -> list[ObservedPod]:
         """Return the pods of a run, whether it is planned or not."""
-        return [pod for pod in self._pods.get(run.key, {}).values() if self._belongs(pod, run)]
+        return list(self._pods.get(run.as_pods_name_it, {}).values())
 
     def drop_excluded(self) -> None:
         """Drop runs whose namespace takes no part by now, unless they have a plan."""
@@ -241,15 +241,10 @@ class RunRegistry:
         run = self.sources.run_of(pod)
         if run is None:
             return
-        pods = self._pods.setdefault(run.key, {})
+        pods = self._pods.setdefault(run, {})
         if newest is not None and newest.uid == pod.uid:
             pods[pod.uid] = newest
         else:
             pods.pop(pod.uid, None)
         if not pods:
-            del self._pods[run.key]
-
-    def _belongs(self, pod: ObservedPod, run: ObservedRun) -> bool:
-        """Return whether a pod is of this run, and not of an earlier one of the same name."""
-        named = self.sources.run_of(pod)
-        return named is not None and named.uid in ("", run.uid)
+            del self._pods[run]

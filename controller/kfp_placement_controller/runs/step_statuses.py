@@ -188,7 +188,7 @@ def _open(
     pod: RunPod, now: datetime, situation: RunSituation, window: StartWindow | None
 ) -> StepStatus:
     """Return the status of a step whose pod exists and has not ended."""
-    attach_failure = situation.attach_failures.message(pod.pod.uid)
+    attach_failure = situation.attach_failures.message(pod.pod.namespace, pod.pod.uid)
     deadline_seconds = situation.gate_deadline_seconds
     waiting = waits_for(pod, "", now, deadline_seconds, attach_failure, window)
     state = StepState.PENDING

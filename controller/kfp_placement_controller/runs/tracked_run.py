@@ -258,13 +258,18 @@ class TrackedRun:
         self.first_makespan_seconds = first_makespan_seconds
 
     def planned_step(self, pod: ObservedPod) -> str:
-        """Return the step that a pod executes; "" = the plan in force has no node for it."""
+        """Return the step that a pod executes; "" = the plan in force has no node for it.
+
+        A step has one pod, that of its last attempt.
+        """
         if self.plan is None or self.reading is None:
             return ""
         identity = self.reading.index.of_pod(pod)
         if identity is None or identity.role is PodRole.DRIVER:
             return ""
-        return identity.name if self.plan.node_of(identity.name) else ""
+        last = self.pods.executor(identity.name)
+        is_last = last is not None and last.pod.uid == pod.uid
+        return identity.name if is_last and self.plan.node_of(identity.name) else ""
 
     def unstarted(self) -> bool:
         """Return whether any step has not started."""

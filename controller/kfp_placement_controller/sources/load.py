@@ -1,38 +1,29 @@
-"""Sums of the resources that bound pods take on each node, by run.
+"""Sums of the resources that bound pods take on each node, and of what the pods of a run take.
 
-Each change of a pod updates the sums, as adding up all pods for each snapshot takes too long. The
-pods of a run that is being planned can be left out: its plan contains them as running steps.
+Each change of a pod updates the sums, as adding up all pods for each snapshot takes too long. A pod
+counts with its own requests, whatever it claims to be. Whoever plans with room for running pods in
+another form takes exactly that off again.
 """
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from kfp_placement_controller.observed.pods import ObservedPod
-from kfp_placement_controller.sources.source import RunSources
-from kfp_placement_engine.model.keys import ClaimKey, RunKey
-from kfp_placement_engine.units.resources import Resources, add_to, bounded, subtract_from, with_pod
+from kfp_placement_controller.sources.source import PodRun, RunSources
+from kfp_placement_engine.model.keys import ClaimKey
+from kfp_placement_engine.units.resources import (
+    Amounts,
+    Resources,
+    add_to,
+    bounded,
+    least,
+    subtract_from,
+    with_pod,
+)
 
 
-@dataclass
-class _Room:
-    """Resources that the pods of one run, or of none, take on one node.
-
-    Attributes:
-        real: requests by resource, `pods` included.
-        scored: CPU and memory as kube-scheduler's scores count them.
-    """
-
-    real: dict[str, int] = field(default_factory=dict)
-    scored: dict[str, int] = field(default_factory=dict)
-
-    def change(self, pod: ObservedPod, sign: int) -> None:
-        change = add_to if sign > 0 else subtract_from
-        change(self.real, with_pod(pod.requests))
-        change(self.scored, pod.scored_requests)
-
-
-@dataclass(frozen=True)
-class NodeLoad:
+class NodeLoad(NamedTuple):
     """Resources that pods take on a node.
 
     Attributes:
@@ -44,6 +35,47 @@ class NodeLoad:
     scored_used: Resources
 
 
+class TakenRoom(NamedTuple):
+    """Room that pods take on one node.
+
+    Attributes:
+        node: name of the node.
+        load: resources that they take there.
+    """
+
+    node: str
+    load: NodeLoad
+
+    @classmethod
+    def of_pod(cls, pod: ObservedPod) -> "TakenRoom":
+        """Return the room that a bound pod takes."""
+        return cls(pod.node_name, NodeLoad(with_pod(pod.requests), pod.scored_requests))
+
+
+@dataclass
+class _Sum:
+    """Sum of the room of pods on one node."""
+
+    used: Amounts = field(default_factory=dict)
+    scored_used: Amounts = field(default_factory=dict)
+
+    def add(self, load: NodeLoad) -> None:
+        add_to(self.used, load.used)
+        add_to(self.scored_used, load.scored_used)
+
+    def subtract(self, load: NodeLoad) -> None:
+        subtract_from(self.used, load.used)
+        subtract_from(self.scored_used, load.scored_used)
+
+    @property
+    def load(self) -> NodeLoad:
+        return NodeLoad(self.used, self.scored_used)
+
+
+_Sums = dict[str, _Sum]
+"""Sums by node name; of nodes without pods there is none."""
+
+
 @dataclass
 class Load:
     """Resources that bound pods take, and the nodes where they mount claims.
@@ -53,7 +85,8 @@ class Load:
     """
 
     sources: RunSources
-    _rooms: dict[RunKey | None, dict[str, _Room]] = field(default_factory=dict)
+    _nodes: _Sums = field(default_factory=dict)
+    _runs: dict[PodRun, _Sums] = field(default_factory=dict)
     _users: dict[ClaimKey, dict[str, str]] = field(default_factory=dict)
 
     def change(self, old: ObservedPod | None, new: ObservedPod | None) -> None:
@@ -64,59 +97,80 @@ class Load:
             new: the pod from now on; None = it is gone.
         """
         if old is not None and old.holds_room:
-            self._change(old, -1)
+            self._change(old, is_new=False)
         if new is not None and new.holds_room:
-            self._change(new, 1)
+            self._change(new, is_new=True)
 
-    def by_node(self, without: Container[RunKey] = ()) -> Mapping[str, NodeLoad]:
+    def by_node(self, less: Iterable[TakenRoom] = ()) -> Mapping[str, NodeLoad]:
         """Return the load of each node that has pods, by node name.
 
         Args:
-            without: runs whose pods do not count.
+            less: room of pods that the caller counts otherwise.
         """
-        sums: dict[str, _Room] = {}
-        for owner, rooms in self._rooms.items():
-            if owner is not None and owner in without:
-                continue
-            for node, room in rooms.items():
-                summed = sums.setdefault(node, _Room())
-                add_to(summed.real, room.real)
-                add_to(summed.scored, room.scored)
-        return {
-            node: NodeLoad(bounded(room.real), bounded(room.scored)) for node, room in sums.items()
-        }
+        taken_off: _Sums = {}
+        for node, load in less:
+            taken_off.setdefault(node, _Sum()).add(load)
+        return {node: _bounded(each, taken_off.get(node)) for node, each in self._nodes.items()}
 
-    def of_run(self, run: RunKey) -> Resources:
+    def of_run(self, run: PodRun) -> Iterator[TakenRoom]:
+        """Yield the room that the pods of a run take, once for each node."""
+        for node, each in self._runs.get(run, {}).items():
+            yield TakenRoom(node, each.load)
+
+    def taken_by(self, run: PodRun) -> Resources:
         """Return the resources that the pods of a run take on all nodes, `pods` included."""
-        taken: dict[str, int] = {}
-        for room in self._rooms.get(run, {}).values():
-            add_to(taken, room.real)
+        taken: Amounts = {}
+        for _, load in self.of_run(run):
+            add_to(taken, load.used)
         return bounded(taken)
+
+    def covered(self, run: PodRun, most: Resources) -> Iterator[TakenRoom]:
+        """Yield the room of the pods of a run, as far as all of it is within `most`.
+
+        Anybody may make a pod that belongs to a run of theirs, and the run has not asked for it.
+        """
+        left = dict(most)
+        for node, load in self.of_run(run):
+            within = least(load.used, left)
+            subtract_from(left, within)
+            yield TakenRoom(node, NodeLoad(within, load.scored_used))
 
     def claim_users(self, claim: ClaimKey) -> Iterable[str]:
         """Return the nodes on which pods mount a claim, once for each pod."""
         return self._users.get(claim, {}).values()
 
-    def run_of(self, pod: ObservedPod) -> RunKey | None:
-        """Return the run that a pod belongs to, or None if it belongs to none."""
-        run = self.sources.run_of(pod)
-        return None if run is None else run.key
-
-    def _change(self, pod: ObservedPod, sign: int) -> None:
-        owner = self.run_of(pod)
-        rooms = self._rooms.setdefault(owner, {})
-        room = rooms.setdefault(pod.node_name, _Room())
-        room.change(pod, sign)
-        if not room.real.get("pods"):
-            del rooms[pod.node_name]
-            if not rooms:
-                del self._rooms[owner]
+    def _change(self, pod: ObservedPod, *, is_new: bool) -> None:
+        room, run = TakenRoom.of_pod(pod), self.sources.run_of(pod)
+        _change(self._nodes, room, is_new=is_new)
+        if run is not None:
+            own = self._runs.setdefault(run, {})
+            _change(own, room, is_new=is_new)
+            if not own:
+                del self._runs[run]
         for name in pod.claims:
             claim = ClaimKey(pod.namespace, name)
             users = self._users.setdefault(claim, {})
-            if sign > 0:
+            if is_new:
                 users[pod.uid] = pod.node_name
             else:
                 users.pop(pod.uid, None)
                 if not users:
                     del self._users[claim]
+
+
+def _change(sums: _Sums, room: TakenRoom, *, is_new: bool) -> None:
+    """Add the room of a pod that is new, or subtract that of one that is gone."""
+    node = sums.setdefault(room.node, _Sum())
+    if is_new:
+        node.add(room.load)
+    else:
+        node.subtract(room.load)
+        if not node.used.get("pods"):
+            del sums[room.node]
+
+
+def _bounded(total: _Sum, taken_off: _Sum | None) -> NodeLoad:
+    rest = _Sum(dict(total.used), dict(total.scored_used))
+    if taken_off is not None:
+        rest.subtract(taken_off.load)
+    return NodeLoad(bounded(rest.used), bounded(rest.scored_used))

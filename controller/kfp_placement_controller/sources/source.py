@@ -80,11 +80,11 @@ class RunOwner:
 
 
 class PodRun(NamedTuple):
-    """The run that a pod belongs to.
+    """The run that a pod says it belongs to; its namespace is the pod's own.
 
     Attributes:
         key: namespace and name of the run.
-        uid: uid of the run's object; "" = the pod does not name it.
+        uid: uid of the run's object.
     """
 
     key: RunKey
@@ -239,6 +239,11 @@ class ObservedRun:
     def uid(self) -> str:
         """Uid of the run's object; a later run with the same key has another."""
         return self.owner.uid
+
+    @property
+    def as_pods_name_it(self) -> PodRun:
+        """The run as its pods name it."""
+        return PodRun(self.key, self.uid)
 
     @property
     def ended(self) -> bool:

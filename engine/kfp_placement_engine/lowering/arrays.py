@@ -76,7 +76,12 @@ def _arrays(parts: Parts) -> ProblemArrays:
     assumptions = parts.options.assumptions
     # The work that is left, and the images with those of running pods as present.
     work, images = with_remaining_work(
-        work_of(activities, assumptions, direct_transfers=parts.direct_transfers),
+        work_of(
+            activities,
+            [run.driver_seconds for run in parts.runs],
+            assumptions,
+            direct_transfers=parts.direct_transfers,
+        ),
         parts.images,
         class_of,
         activities,

@@ -149,8 +149,11 @@ def _parts(
     running = running_pods(activities, node_index)
     classes = pod_classes(runs, cluster, activities, volumes, apart, options)
     nodes = node_tables(cluster, apart.wholes, classes.resources, assumptions)
-    steps = (step for run in runs for step in run.graph.steps)
-    sizes = image_sizes(cluster, steps, assumptions.image_bytes)
+    users = [
+        [step for run in runs if run.namespace == namespace for step in run.graph.steps]
+        for namespace in {run.namespace: None for run in runs}
+    ]
+    sizes = image_sizes(cluster, users, assumptions.image_bytes)
     images = image_table(cluster, classes.shapes, sizes)
     tables = class_tables(
         cluster,

@@ -1,7 +1,7 @@
 """The work of pods: run times, and bytes that they transfer."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -61,11 +61,26 @@ def stored_bytes(step: Step, assumptions: Assumptions, *, direct_transfers: bool
 
 
 def work_of(
-    activities: Sequence[Activity], assumptions: Assumptions, *, direct_transfers: bool
+    activities: Sequence[Activity],
+    driver_seconds: Sequence[float | None],
+    assumptions: Assumptions,
+    *,
+    direct_transfers: bool,
 ) -> Work:
-    """Return run times, and bytes to and from the store unless data moves from node to node."""
+    """Return run times, and bytes to and from the store unless data moves from node to node.
+
+    Args:
+        activities: pods and joins of all runs.
+        driver_seconds: time that drivers take, by run; None = as assumed.
+        assumptions: values where nothing is known.
+        direct_transfers: whether data moves from node to node.
+    """
     count = len(activities)
-    duration = np.full(count, assumptions.driver_seconds, np.float64)
+    assumed = [
+        assumptions if seconds is None else replace(assumptions, driver_seconds=seconds)
+        for seconds in driver_seconds
+    ]
+    duration = np.array([assumed[each.run].driver_seconds for each in activities], np.float64)
     is_container = np.zeros(count, np.bool_)
     download, upload = np.zeros(count), np.zeros(count)
     steps = {
@@ -74,7 +89,9 @@ def work_of(
         if activity.step is not None
     }
     rows = list(steps)
-    duration[rows] = [duration_of(step, assumptions) for step in steps.values()]
+    duration[rows] = [
+        duration_of(step, assumed[activities[index].run]) for index, step in steps.items()
+    ]
     is_container[rows] = [step.kind is StepKind.CONTAINER for step in steps.values()]
     if not direct_transfers:
         download[rows] = [download_bytes(step, assumptions) for step in steps.values()]

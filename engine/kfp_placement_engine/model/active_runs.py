@@ -64,6 +64,8 @@ class ActiveRun:
         group_progress: state of the driver pods of groups, by group name (`""` = root). A
             driver is done as soon as anything in its group has started.
         held: step name -> node that a step keeps although it has not started.
+        namespace: namespace of the run; runs of one namespace trust each other.
+        driver_seconds: time that one of its drivers takes; None = as assumed.
     """
 
     key: str
@@ -73,6 +75,8 @@ class ActiveRun:
     progress: Mapping[str, StepProgress] = field(default_factory=dict)
     group_progress: Mapping[str, StepProgress] = field(default_factory=dict)
     held: Mapping[str, str] = field(default_factory=dict)
+    namespace: str = ""
+    driver_seconds: float | None = None
 
     def __post_init__(self) -> None:
         """Refuse numbers that cannot be planned with."""
@@ -94,7 +98,7 @@ class ReservedRoom:
     Attributes:
         node: name of the node.
         start_seconds, end_seconds: times counted from now; a step that runs already starts at 0.
-        requests: reserved resources, in canonical units, without `pods`.
+        requests: reserved resources, in canonical units; one of `pods` if that is not among them.
     """
 
     node: str

@@ -32,14 +32,8 @@ from kfp_placement_engine.search.parameters import GeneticParams
 ValueT = TypeVar("ValueT")
 
 
-def policy_options(policy: PlanningPolicy, driver_seconds: float | None = None) -> PlanOptions:
-    """Return the options by a policy; options that the policy does not set are as usual.
-
-    Args:
-        policy: policy in force.
-        driver_seconds: learned time of drivers, or None before it is learned; a value in the policy
-            takes precedence.
-    """
+def policy_options(policy: PlanningPolicy) -> PlanOptions:
+    """Return the options by a policy; options that the policy does not set are as usual."""
     usual = PlanOptions()
     engine = SearchPolicy() if policy.engine is None else policy.engine
     rules = LatencyPolicy() if policy.latency_rules is None else policy.latency_rules
@@ -54,21 +48,14 @@ def policy_options(policy: PlanningPolicy, driver_seconds: float | None = None) 
         weights=_given(policy.weights, usual.weights),
         latency_ruled_types=policy_types(step_types),
         latency_tolerance=policy_tolerance(rules.tolerance_ms, rules.tolerance_percent),
-        assumptions=policy_assumptions(policy, driver_seconds),
+        assumptions=policy_assumptions(policy),
         params=_params(engine),
     )
 
 
-def policy_assumptions(policy: PlanningPolicy, driver_seconds: float | None = None) -> Assumptions:
-    """Return the assumptions: the policy's values, then learned ones, then the engine's.
-
-    Args:
-        policy: policy in force.
-        driver_seconds: learned time of drivers, or None before it is learned.
-    """
-    learned = {} if driver_seconds is None else {"driver_seconds": driver_seconds}
-    given = {**learned, **policy.assumed_values()}
-    return replace(Assumptions(), **given)  # type: ignore[arg-type]
+def policy_assumptions(policy: PlanningPolicy) -> Assumptions:
+    """Return the assumptions: the policy's values, then the engine's."""
+    return replace(Assumptions(), **policy.assumed_values())  # type: ignore[arg-type]
 
 
 def options_on(cluster: Cluster, given: Mapping[str, Any]) -> PlanOptions:

@@ -21,8 +21,8 @@ class Assumptions:
         driver_seconds: time one KFP driver pod takes, from bind to end, on any node.
         loop_width: iterations of a loop whose width is known only at run time.
         link_bytes_per_second: bandwidth between two nodes for direct transfers.
-        overrun_share: share of its expected time that a pod which has run that long already is
-            taken to need still.
+        overrun_share: share of its time so far that a pod is taken to need still which has run for
+            longer than expected.
     """
 
     duration_seconds: float = 60.0
@@ -48,6 +48,10 @@ class Assumptions:
             raise PlanningError(f"loop_width = {self.loop_width!r}; it must be 1 or more")
 
     def remaining_seconds(self, expected_seconds: float, since_start_seconds: float) -> float:
-        """Return the remaining time of a pod: the rest of its expected time, or a share of it."""
+        """Return the remaining time of a pod.
+
+        It is the rest of its expected time. A pod that has taken longer, whatever its author says,
+        needs a share of its time so far.
+        """
         left = expected_seconds - since_start_seconds
-        return left if left > 0 else self.overrun_share * expected_seconds
+        return left if left > 0 else self.overrun_share * since_start_seconds

@@ -97,19 +97,21 @@ def _quantity(value: object, per_unit: int) -> Fraction:
 
 def _rounded_up(value: object, per_unit: int) -> int:
     """Return a quantity as a whole number of parts, `per_unit` of which are one unit."""
-    whole = math.ceil(_quantity(value, per_unit) * per_unit)
-    if whole > MAX_QUANTITY:
-        raise QuantityError(f"{shown_value(value)} is beyond what Kubernetes can hold (2^63 - 1)")
-    return whole
+    return math.ceil(_quantity(value, per_unit) * per_unit)
 
 
 _cached = lru_cache(maxsize=4096)(_rounded_up)
 """`_rounded_up` with a cache, since the pods of a cluster have the same few amounts."""
 
 
-def _amount(value: object, per_unit: int) -> int:
+def _amount(value: object, per_unit: int, *, is_stored: bool = False) -> int:
     is_usual = isinstance(value, str) and len(value) <= _USUAL_CHARACTERS
-    return (_cached if is_usual else _rounded_up)(value, per_unit)
+    amount = (_cached if is_usual else _rounded_up)(value, per_unit)
+    if amount > MAX_QUANTITY:
+        if is_stored:
+            return MAX_QUANTITY
+        raise QuantityError(f"{shown_value(value)} is beyond what Kubernetes can hold (2^63 - 1)")
+    return amount
 
 
 def parse_quantity(value: object) -> int:
@@ -165,14 +167,20 @@ def parse_memory(value: object) -> int:
     return size_bytes
 
 
-def parse_resource(name: str, value: object) -> int:
+def parse_resource(name: str, value: object, *, is_stored: bool = False) -> int:
     """Read one entry of a resource list in canonical units.
+
+    Args:
+        name: name of the resource.
+        value: the quantity.
+        is_stored: whether an API server has stored it. Then an amount beyond int64 counts as the
+            largest, as for Kubernetes, which does not refuse it.
 
     Raises:
         QuantityError: malformed, negative, or beyond int64; the message names the resource.
     """
     try:
-        return _amount(value, 1000 if name == "cpu" else 1)
+        return _amount(value, 1000 if name == "cpu" else 1, is_stored=is_stored)
     except QuantityError as error:
         raise QuantityError(f"{name}: {error}") from error
 

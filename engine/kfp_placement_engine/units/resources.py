@@ -57,6 +57,11 @@ def raise_to(total: Amounts, amounts: Resources) -> None:
         total[name] = max(total.get(name, 0), amount)
 
 
+def least(amounts: Resources, others: Resources) -> Amounts:
+    """Return the smaller amount of each resource; one that either lacks is 0, and left out."""
+    return {name: min(each, others[name]) for name, each in amounts.items() if name in others}
+
+
 def plus(amounts: Resources, others: Resources) -> Amounts:
     """Return the sum of both."""
     total = dict(amounts)

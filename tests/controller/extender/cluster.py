@@ -21,6 +21,9 @@ NAMESPACE = "team-a"
 WORKFLOW_UID = "0d4a9f0e"
 
 
+OWNER = {"kind": "Workflow", "controller": True}
+
+
 def pod_object(
     step: str = "train",
     *,
@@ -63,7 +66,7 @@ def pod_object(
     pod["metadata"] |= {
         "uid": f"uid-{namespace}-{name}",
         "annotations": annotations,
-        "ownerReferences": [{"kind": "Workflow", "name": workflow, "uid": WORKFLOW_UID}],
+        "ownerReferences": [{**OWNER, "name": workflow, "uid": WORKFLOW_UID}],
     }
     if refused:
         row = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}

@@ -23,7 +23,7 @@ from kfp_placement_controller.loops.garbage import keep_what_is_there
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.change import Change
-from tests.controller.extender.cluster import plan_object
+from tests.controller.extender.cluster import OWNER, plan_object
 from tests.support.kubernetes import node_object
 
 NODES, PODS, PLANS, STEPS = 1_000, 10_000, 100, 50
@@ -76,7 +76,7 @@ def question(
         metadata["labels"].pop(label, None)
     metadata["labels"] |= {"workflows.argoproj.io/workflow": run, **labels}
     metadata["annotations"]["workflows.argoproj.io/node-name"] = f"{run}.root.{step}.executor"
-    metadata["ownerReferences"] = [{"kind": "Workflow", "name": run, "uid": "uid"}]
+    metadata["ownerReferences"] = [{**OWNER, "name": run, "uid": "uid"}]
     return json.dumps({"Pod": asked, "Nodes": None, "NodeNames": names}).encode()
 
 

@@ -121,8 +121,8 @@ def test_a_plan_of_an_earlier_workflow_of_that_name_does_not_count():
     assert left(a_cluster(uid="another"), asked("train")) == NODES
 
 
-def test_a_pod_that_does_not_say_who_owns_it_has_the_plan_of_its_workflow():
-    assert left(a_cluster(), dataclasses.replace(asked("train"), owners=())) == "b"
+def test_a_pod_that_no_workflow_owns_has_no_plan_whatever_its_label_says():
+    assert left(a_cluster(), dataclasses.replace(asked("train"), owner=None)) == NODES
 
 
 def test_a_step_that_the_plan_puts_nowhere_keeps_every_node():

@@ -32,7 +32,8 @@ def test_every_marked_pod_goes_where_its_step_is_planned(name):
     asked = set()
     for pod in pods:
         raw = {**pod, "metadata": {**pod["metadata"], "namespace": "kubeflow"}}
-        raw["metadata"].pop("ownerReferences", None)
+        for owner in raw["metadata"]["ownerReferences"]:
+            owner["uid"] = plan.run_uid
         decision = filter_nodes(cluster.knowledge, DEFAULT_SOURCES.observe_pod(raw), NODES)
         if decision.reason is DecisionReason.NOTHING_KNOWN:
             # Loops whose width a plan can only assume.

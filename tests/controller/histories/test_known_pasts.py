@@ -304,8 +304,15 @@ def test_an_object_that_a_finalizer_holds_is_not_removed_again():
     store(histories, held)
     store(histories, a_history("new", [a_past_run("new", 1000)]))
     histories.run_ended("team", a_past_run("newer", 1001))
-    removed = [each.name for each in due(histories) if isinstance(each, DeleteHistory)]
-    assert removed == ["p1"]
+    assert due(histories) == [DeleteHistory("team", "p1")]
+    histories.changed(Change(("team", "p1"), None, None))
+    for hours in range(1, 4):
+        histories.run_ended("team", a_past_run(f"more{hours}", 1001 + hours))
+        assert due(histories, START + timedelta(hours=hours)) == []
+    assert histories.objects == MOST_PIPELINES
+    histories.changed(Change(("team", "p0"), None, None))
+    later = START + timedelta(hours=4)
+    assert [type(each) for each in due(histories, later)] == [WriteHistory]
 
 
 def test_an_object_with_a_row_that_cannot_be_true_does_not_count_and_that_is_said_once(caplog):

@@ -18,8 +18,8 @@ def an_event(**fields):
 
 
 def test_the_pod_and_the_words():
-    assert observe_attach_failure(an_event()) == AttachFailure("u1", "Multi-Attach error")
-    assert observe_attach_failure(an_event(note=None)) == AttachFailure("u1", "")
+    assert observe_attach_failure(an_event()) == AttachFailure("team", "u1", "Multi-Attach error")
+    assert observe_attach_failure(an_event(note=None)) == AttachFailure("team", "u1", "")
 
 
 @pytest.mark.parametrize(

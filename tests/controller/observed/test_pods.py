@@ -16,11 +16,16 @@ from kfp_placement_engine.units.quantities import parse_quantity
 from tests.support.data import data_json
 from tests.support.kubernetes import pod_object
 
+OWNER = {"kind": "Workflow", "name": "run", "uid": "w", "controller": True}
+
 
 def recorded_pods(name):
     """The pods of a labelled pipeline in the order in which Argo made them."""
-    recording = data_json("labelled", "recordings", f"{name}.json")
-    return [DEFAULT_SOURCES.observe_pod(pod) for pod in recording["pods"]]
+    pods = data_json("labelled", "recordings", f"{name}.json")["pods"]
+    for pod in pods:
+        for owner in pod["metadata"]["ownerReferences"]:
+            owner["uid"] = "w"  # Recordings are kept without uids.
+    return [DEFAULT_SOURCES.observe_pod(pod) for pod in pods]
 
 
 def a_pod(status=None, metadata=None, **spec):
@@ -142,18 +147,33 @@ def test_a_pod_being_deleted_says_so():
 
 
 def test_the_workflow_that_owns_a_pod_is_told_from_other_owners():
-    owners = [{"kind": "Job", "uid": "j"}, {"kind": "Workflow", "uid": "w"}]
+    owners = [{"kind": "Job", "name": "run", "uid": "j"}, OWNER]
     labels = {WORKFLOW_LABEL: "run"}
-    assert run_of(a_pod(metadata={"labels": labels, "ownerReferences": owners}))[1] == "w"
-    assert run_of(a_pod(metadata={"labels": labels, "ownerReferences": owners[:1]}))[1] == ""
+    assert run_of(a_pod(metadata={"labels": labels, "ownerReferences": owners})) == ("run", "w")
+    assert run_of(a_pod(metadata={"labels": labels, "ownerReferences": owners[:1]})) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("label", "owner"),
+    [
+        ("run", {}),
+        ("run", {**OWNER, "controller": False}),
+        ("run", {**OWNER, "kind": "Job"}),
+        ("run", {**OWNER, "name": "other"}),
+        ("", OWNER),
+    ],
+)
+def test_a_pod_is_of_no_run_unless_its_workflow_controls_it(label, owner):
+    metadata = {"labels": {WORKFLOW_LABEL: label}, "ownerReferences": [owner]}
+    assert run_of(a_pod(metadata=metadata)) == ("", "")
 
 
 @pytest.mark.parametrize("owner", ["w", None, {"kind": {}, "uid": "w"}, {"kind": "Job"}])
 def test_an_owner_of_another_form_is_passed_over(owner):
     """The pod is kept, and its run found by the other owner."""
     metadata = {"labels": {WORKFLOW_LABEL: "run"}}
-    owners = [owner, {"kind": "Workflow", "uid": "w"}]
-    assert run_of(a_pod(metadata={**metadata, "ownerReferences": owners}))[1] == "w"
+    owners = [owner, OWNER]
+    assert run_of(a_pod(metadata={**metadata, "ownerReferences": owners})) == ("run", "w")
 
 
 def test_times_are_those_of_the_main_container():

@@ -66,7 +66,7 @@ def a_pod(
         "scheduler_name": "kfp-placement",
         "labels": {WORKFLOW_LABEL: workflow} if workflow else {},
         "annotations": {NODE_NAME_ANNOTATION: argo_node_name},
-        "owners": (Owner("Workflow", workflow_uid),) if workflow_uid else (),
+        "owner": Owner("Workflow", workflow, workflow_uid) if workflow_uid else None,
         "step_type": "",
         "location": "",
         "max_latency_ms": None,

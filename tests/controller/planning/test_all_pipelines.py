@@ -200,7 +200,8 @@ def test_those_of_a_planned_run_do_so_to_its_end():
     cluster.begin(a_run())
     cluster.look()
     registry = cluster.coordinator.registry
-    pod = a_pod("step", workflow="run", scheduler_mark="", unmarked_step=True)
+    uid = cluster.tracked("run").observed.uid
+    pod = a_pod("step", workflow_uid=uid, scheduler_mark="", unmarked_step=True)
     cluster.coordinator.handle(PODS, Change(("team", "step"), None, pod), cluster.now)
     for says in (ALL, ObservedNamespace()):
         cluster.says(says)

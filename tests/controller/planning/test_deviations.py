@@ -42,8 +42,10 @@ class Scene:
         reading = RunReading(graph, WorkflowIndex(graph, "run"), {}, Assumptions())
         self.run = TrackedRun(a_workflow(), reading)
         self.plan_on("a")
-        registry = RunRegistry(lambda: self.policy, DEFAULT_SOURCES, runs={self.run.key: self.run})
-        self.watch = DeviationWatch(registry, self.cluster)
+        self.registry = RunRegistry(
+            lambda: self.policy, DEFAULT_SOURCES, runs={self.run.key: self.run}
+        )
+        self.watch = DeviationWatch(self.registry, self.cluster)
         self.seen: ObservedPod | None = None
 
     def plan_on(self, node):
@@ -57,6 +59,7 @@ class Scene:
         self.seen = pod
         self.cluster.load.change(old, pod)
         change = pod_change(pod, old)
+        self.registry.pod_changed(change, after(seconds))
         self.watch.pod_changed(change, self.policy, after(seconds), leads=self.leads)
         return pod
 
@@ -254,5 +257,5 @@ def test_where_all_pipelines_are_planned_a_step_without_mark_is_told_of(scene, a
 
 def test_a_later_pod_of_the_same_name_is_another(scene):
     scene.release(Cause.OVERDUE)
-    scene.pod(uid="second", node_name="b")
+    scene.pod(uid="uid-second", node_name="b")
     assert scene.reasons() == ["no-gate"]

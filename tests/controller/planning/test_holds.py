@@ -130,7 +130,9 @@ def test_a_pod_that_is_there_keeps_its_turn():
     assert run.held
     assert (run.awaits_pod("first"), run.awaits_pod("second")) == (False, True)
     planned = cluster.coordinator.registry.open_run(run.key)
-    assert [room.node for room in planned.reserved(cluster.now).rooms] == ["n0"]
+    assert [
+        room.node for room in planned.reserved(cluster.now, planned.running_pods(cluster.now)).rooms
+    ] == ["n0"]
 
 
 def test_others_may_gain_by_the_room_of_a_run_that_is_held_back():
@@ -172,7 +174,7 @@ def test_a_run_that_is_held_back_says_so(how, why):
 @pytest.mark.parametrize("how", HOLDS)
 def test_time_that_a_run_is_held_back_is_not_learned_as_that_of_drivers(how):
     cluster = a_cluster(settings=WorkloadSettings(driver_seconds=1, start_seconds=0.5))
-    learned = cluster.coordinator.plans.learned
+    learned = cluster.coordinator.plans.learned["kubeflow"]
     learned.driver = RunningCentre(least=1)
     run = with_durations(recorded_workflow("taxi"), 0.03)
     run["metadata"]["name"] = "held"

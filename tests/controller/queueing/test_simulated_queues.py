@@ -56,15 +56,17 @@ def test_of_a_run_whose_namespace_takes_part_no_more_it_is_not_said_that_it_wait
     assert scene.phase("run") == "Finished"
 
 
-def test_what_admitted_runs_demand_counts_and_their_pods_do_not():
+def test_what_admitted_runs_demand_counts_and_their_pods_only_beyond_that():
     scene = SimulatedScene(overcommit=1, nodes=[a_node(cpu=8)])
     scene.submit("first", 0.1, cpu="5")
     scene.submit("second", 0.2, cpu="4")
     assert scene.settle() == ["first begins: admitted"]
-    scene.pod("first", cpu=5000)
+    pod = scene.pod("first", cpu=5000)
     scene.settle()
     assert scene.message("second") == "1st of 1, lacks 1 cpu of the cluster"
     scene.say("first", cpu="4")
+    assert scene.settle() == []
+    scene.end_pod(pod)
     assert scene.settle() == ["second begins: admitted"]
 
 

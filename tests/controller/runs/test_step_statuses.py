@@ -260,9 +260,12 @@ def test_a_volume_that_is_not_attached_is_waited_for_until_the_pod_is_prepared()
 
 def test_the_event_of_a_pod_is_found_by_its_uid_while_it_lasts():
     failures = AttachFailures()
-    first, second = AttachFailure("uid-e0", "not yet"), AttachFailure("uid-e0", "still not")
+    first, second = (
+        AttachFailure("team", "uid-e0", "not yet"),
+        AttachFailure("team", "uid-e0", "still not"),
+    )
     failures.observe(Change(("team", "a"), None, first))
-    failures.observe(Change(("team", "b"), None, AttachFailure("uid-other", "elsewhere")))
+    failures.observe(Change(("team", "b"), None, AttachFailure("other", "uid-e0", "elsewhere")))
     pods = (executor(), executor(node_name="n1"))
     train = status(*pods, attach_failures=failures)
     assert (train.state, train.waiting.detail) == (StepState.WAITING, "not yet")

@@ -7,23 +7,43 @@ from hypothesis import strategies as st
 
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.sources import DEFAULT_SOURCES
-from kfp_placement_controller.sources.load import Load
+from kfp_placement_controller.sources.load import Load, TakenRoom
+from kfp_placement_controller.sources.source import PodRun
 from kfp_placement_engine.model.keys import ClaimKey, RunKey
 from tests.controller.planning.builders import a_pod
 
+MINE = PodRun(RunKey("team", "mine"), "w")
 
-def test_a_planned_run_is_no_load():
+
+def test_what_plans_contain_is_no_load():
     load = Load(DEFAULT_SOURCES)
-    load.change(None, a_pod("a", node_name="n1", workflow="mine", requests={"cpu": 5}))
+    mine = a_pod("a", node_name="n1", workflow="mine", requests={"cpu": 5})
+    load.change(None, mine)
     load.change(None, a_pod("b", node_name="n1", workflow="", requests={"cpu": 7, "gpu": 1}))
-    assert load.by_node({RunKey("team", "mine")})["n1"].used == {"cpu": 7, "gpu": 1, "pods": 1}
+    rest = {"cpu": 7, "gpu": 1, "pods": 1}
+    assert load.by_node(load.of_run(MINE))["n1"].used == rest
+    assert load.by_node([TakenRoom.of_pod(mine)])["n1"].used == rest
     assert load.by_node()["n1"].used == {"cpu": 12, "gpu": 1, "pods": 2}
 
 
-def test_pods_without_a_workflow_count_whatever_is_planned():
+def test_pods_of_a_run_are_left_out_as_far_as_its_demand_goes():
     load = Load(DEFAULT_SOURCES)
-    load.change(None, a_pod("b", node_name="n1", workflow=""))
-    assert load.by_node({RunKey("team", "")})["n1"].used["pods"] == 1
+    for number, cpu in enumerate([2, 3, 60]):
+        node = f"n{number}"
+        load.change(None, a_pod(node, node_name=node, workflow="mine", requests={"cpu": cpu}))
+    rest = load.by_node(load.covered(MINE, {"cpu": 6, "pods": 2}))
+    assert {name: each.used for name, each in rest.items()} == {
+        "n0": {},
+        "n1": {},
+        "n2": {"cpu": 59, "pods": 1},
+    }
+
+
+def test_a_pod_that_only_its_label_calls_one_of_a_run_counts():
+    load = Load(DEFAULT_SOURCES)
+    load.change(None, a_pod("a", node_name="n1", workflow="mine", workflow_uid=""))
+    assert not list(load.of_run(MINE))
+    assert load.by_node()["n1"].used["pods"] == 1
 
 
 def test_who_mounts_a_claim_where():

@@ -129,6 +129,9 @@ class BatchContent:
         return RunOutcome({name: StepOutcome(StepState.SUCCEEDED) for name in self.done})
 
 
+CONTROLS = {"controller": True}
+
+
 class BatchSource:
     """Batches."""
 
@@ -158,9 +161,11 @@ class BatchSource:
         """They are no pipelines."""
 
     def run_of(self, pod: ObservedPod) -> PodRun | None:
-        """By the label; batches own no pods."""
-        name = pod.labels.get(BATCH)
-        return None if name is None else PodRun(RunKey(pod.namespace, name), "")
+        """By the batch that controls the pod."""
+        owner = pod.owner
+        if owner is None or owner.kind != BATCHES.kind:
+            return None
+        return PodRun(RunKey(pod.namespace, owner.name), owner.uid)
 
     def step_of(self, pod: ObservedPod, steps: Collection[str]) -> str | None:
         """By the annotation."""
@@ -188,6 +193,7 @@ def a_batch_pod(step: str, node: str = "", **times: str) -> Json:
             "uid": f"uid-{step}",
             "labels": {BATCH: "nightly", SCHEDULER_LABEL: "kfp-placement"},
             "annotations": {STEP: step},
+            "ownerReferences": [{"kind": BATCHES.kind, "name": "nightly", "uid": "b1"} | CONTROLS],
         },
         "spec": {
             "schedulerName": "kfp-placement",

@@ -26,7 +26,7 @@ DIGEST = "sha256:" + "0" * 64
 
 
 def size_of(*steps, cluster=None, default_bytes=None):
-    (size,) = image_sizes(cluster or a_cluster(), steps, default_bytes).values()
+    (size,) = image_sizes(cluster or a_cluster(), [steps], default_bytes).values()
     return size.size_bytes, size.source
 
 
@@ -70,7 +70,13 @@ def test_an_image_has_one_size_under_all_its_names():
         a_step("c", image="team/tool:1"),
         a_step("d"),
     ]
-    assert image_sizes(a_cluster(), steps, None) == {TOOL: ImageSize(9, SizeSource.STEP)}
+    assert image_sizes(a_cluster(), [steps], None) == {TOOL: ImageSize(9, SizeSource.STEP)}
+
+
+def test_a_size_that_namespaces_disagree_about_does_not_count():
+    users = [[a_step("a", image=TOOL, image_bytes=size)] for size in (2**50, None)]
+    assert image_sizes(a_cluster(), users[:1], 7) == {TOOL: ImageSize(2**50, SizeSource.STEP)}
+    assert image_sizes(a_cluster(), users, 7) == {TOOL: ImageSize(7, SizeSource.DEFAULT)}
 
 
 @pytest.mark.parametrize(

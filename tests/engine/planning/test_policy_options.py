@@ -35,15 +35,6 @@ def test_an_untouched_policy_changes_nothing():
     assert followed(a_policy(), {}) == ()
 
 
-def test_a_learned_driver_time_gives_way_to_the_policy_s():
-    learned = policy_options(a_policy(), 7.0).assumptions
-    assert learned is not None
-    assert learned.driver_seconds == 7.0
-    given = policy_options(a_policy(defaults={"driver": "3s"}), 7.0).assumptions
-    assert given is not None
-    assert given.driver_seconds == 3.0
-
-
 def test_the_search_is_the_policy_s():
     assert policy_options(a_policy(engine={"search": "paper"})).params == GeneticParams.paper()
     params = policy_options(a_policy(engine={"populationSize": 4, "islands": 1})).params

@@ -87,12 +87,17 @@ class ArgoSource:
         return read_moment(workflow.status.get("finishedAt"))
 
     def run_of(self, pod: ObservedPod) -> PodRun | None:
-        """Return the Workflow that a pod belongs to, or None if it belongs to none."""
-        name = pod.labels.get(WORKFLOW_LABEL, "")
-        if not name:
+        """Return the Workflow that a pod belongs to, or None if it belongs to none.
+
+        Argo makes each Workflow the controller of its pods. Their label alone proves nothing, since
+        anybody may write it.
+        """
+        owner = pod.owner
+        if owner is None or owner.kind != WORKFLOWS.kind:
             return None
-        uids = (owner.uid for owner in pod.owners if owner.kind == WORKFLOWS.kind)
-        return PodRun(RunKey(pod.namespace, name), next(uids, ""))
+        if pod.labels.get(WORKFLOW_LABEL) != owner.name:
+            return None
+        return PodRun(RunKey(pod.namespace, owner.name), owner.uid)
 
     def step_of(self, pod: ObservedPod, steps: Collection[str]) -> str | None:
         """Return the step that a pod executes, by Argo's node name; None = none of `steps`.

@@ -92,33 +92,41 @@ def usual_size(image: str) -> int | None:
 
 
 def image_sizes(
-    cluster: Cluster, steps: Iterable[Step], default_bytes: int | None
+    cluster: Cluster, users: Iterable[Iterable[Step]], default_bytes: int | None
 ) -> dict[str, ImageSize]:
     """Return the size of each image of the steps, by canonical reference.
 
-    Of several sizes the first node's counts, and the largest that steps state: an image has one
-    size, whichever of its users knows it.
+    Of several sizes the first node's counts, and the largest that the steps of a namespace state:
+    an image has one size, whichever of its users knows it. If namespaces disagree, what they state
+    does not count, since none should be able to spoil the plans of another.
 
     Args:
         cluster: cluster whose nodes report sizes, and whose source may list some.
-        steps: the users.
+        users: steps that use the images, by namespace.
         default_bytes: size of an image that nobody knows; None = its usual size, else 400Mi.
     """
     # As a step spells them: the usual size of an image may depend on its tag.
     names: dict[str, str] = {}
-    stated: dict[str, int] = {}
-    for step in steps:
-        if step.image:
-            image = canonical(step.image)
-            names.setdefault(image, step.image)
-            if step.image_bytes is not None:
-                stated[image] = max(step.image_bytes, stated.get(image, 0))
+    votes: dict[str, set[int | None]] = {}
+    for steps in users:
+        used: set[str] = set()
+        stated: dict[str, int] = {}
+        for step in steps:
+            if step.image:
+                image = canonical(step.image)
+                used.add(image)
+                names.setdefault(image, step.image)
+                if step.image_bytes is not None:
+                    stated[image] = max(step.image_bytes, stated.get(image, 0))
+        for image in used:
+            votes.setdefault(image, set()).add(stated.get(image))
+    agreed = {image: next(iter(each)) for image, each in votes.items() if len(each) == 1}
     listed = {canonical(name): size for name, size in cluster.image_bytes.items()}
     sizes: dict[str, ImageSize] = {}
     for image, held in held_sizes(cluster.nodes, names).items():
         candidates = (
             (next((size for size in held if size is not None), None), SizeSource.NODE),
-            (stated.get(image), SizeSource.STEP),
+            (agreed.get(image), SizeSource.STEP),
             (listed.get(image), SizeSource.LISTED),
             (default_bytes, SizeSource.DEFAULT),
             (usual_size(names[image]), SizeSource.USUAL),

@@ -40,7 +40,7 @@ class QueuedStep(NamedTuple):
     It is a tuple, since a gate decision makes one for every waiting step of large runs.
 
     Attributes:
-        requests: requests of its pod, without `pods`.
+        requests: planned requests of its pod, without `pods`; this much is kept for it.
         start_seconds: planned start.
         seconds: planned duration; infinite = unknown.
         expected_start_seconds: expected start, without regard to room on its node.
@@ -49,6 +49,7 @@ class QueuedStep(NamedTuple):
         is_allowed: whether it was allowed to start before; its room is taken, though its pod may
             not run yet.
         path: branches around it, in names that no other run has.
+        pod_requests: requests of its pod, which may be more than planned; None = as planned.
     """
 
     requests: Resources
@@ -59,6 +60,12 @@ class QueuedStep(NamedTuple):
     is_ready: bool = False
     is_allowed: bool = False
     path: Path = ()
+    pod_requests: Resources | None = None
+
+    @property
+    def needed(self) -> Resources:
+        """Requests with which its pod must fit on the node."""
+        return self.requests if self.pod_requests is None else self.pod_requests
 
     def earliest_start(self, now_seconds: float) -> float:
         """Return when it may start if there is room: not before it is planned or expected."""
@@ -98,9 +105,7 @@ def steps_to_start(
     """
     free, ends = _room_left(queue, running, free, now_seconds)
     candidates = [
-        position
-        for position, step in enumerate(queue)
-        if step.is_ready and fits(step.requests, free)
+        position for position, step in enumerate(queue) if step.is_ready and fits(step.needed, free)
     ]
     if not candidates:
         return []
@@ -113,8 +118,8 @@ def steps_to_start(
         if step.is_allowed:
             continue
         end = now_seconds + step.seconds
-        if step.is_ready and room.fits(plus(with_pod(step.requests), others), now_seconds, end):
-            room.take(step.requests, now_seconds, end)
+        if step.is_ready and room.fits(plus(with_pod(step.needed), others), now_seconds, end):
+            room.take(step.needed, now_seconds, end)
             started.append(position)
         elif step.earliest_start(now_seconds) < horizon and _may_come(step, decided):
             kept += 1

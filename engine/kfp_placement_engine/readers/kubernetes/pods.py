@@ -59,7 +59,7 @@ def read_requests(pod: Fields) -> PodRequests:
     pod_resources = Fields(spec.mapping("resources"), spec.place.then(": spec.resources"))
     pod_level = pod_level_requests(pod_resources, real)
     real.update(pod_level)
-    overhead = spec.resources("overhead")
+    overhead = spec.stored_resources("overhead")
     add_to(real, overhead)
     missing = SCORED_DEFAULTS
     if pod_level:
@@ -100,7 +100,7 @@ def pod_level_requests(resources: Fields, of_containers: Resources) -> Amounts:
     Raises:
         InputError: the resources, or an amount in them, are malformed.
     """
-    limits, requests = resources.resources("limits"), resources.resources("requests")
+    limits, requests = resources.stored_resources("limits"), resources.stored_resources("requests")
     filled_in = {name: each for name, each in limits.items() if name not in of_containers}
     return {name: each for name, each in {**filled_in, **requests}.items() if is_pod_level(name)}
 
@@ -130,8 +130,8 @@ def _containers(spec: Fields, status: Fields) -> list[Container]:
 
 
 def _requested(resources: Fields) -> Amounts:
-    limits = resources.resources("limits")
-    return {**limits, **resources.resources("requests")}
+    limits = resources.stored_resources("limits")
+    return {**limits, **resources.stored_resources("requests")}
 
 
 def _resized(requests: Resources, status: Fields, infeasible: bool) -> Amounts:
@@ -139,8 +139,8 @@ def _resized(requests: Resources, status: Fields, infeasible: bool) -> Amounts:
 
     This is Kubernetes' `determineEffectiveRequests`.
     """
-    actual = status.flat("resources").resources("requests")
-    lists = [actual, status.resources("allocatedResources")]
+    actual = status.flat("resources").stored_resources("requests")
+    lists = [actual, status.stored_resources("allocatedResources")]
     if not infeasible:
         lists.append(dict(requests))
     largest: Amounts = {}

@@ -6,6 +6,7 @@ place of the field: `file.yaml: node n1: spec.taints: must be a list, is text`.
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
+from functools import partial
 from typing import Any, Self, TypeVar
 
 from kfp_placement_engine.exceptions import InputError
@@ -122,6 +123,15 @@ class Fields:
             QuantityError: an amount is malformed, negative or beyond int64.
         """
         return self._read(key, Place.resources, {})
+
+    def stored_resources(self, key: str) -> dict[str, int]:
+        """Read a resource list that an API server has stored; the largest amount is that of int64.
+
+        Raises:
+            InputError: the value is not a mapping.
+            QuantityError: an amount is malformed or negative.
+        """
+        return self._read(key, partial(Place.resources, is_stored=True), {})
 
     def _read(self, key: str, read: Callable[[Place, Any], ValueT], nothing: ValueT) -> ValueT:
         value = self.raw.get(key)

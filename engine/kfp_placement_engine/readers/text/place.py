@@ -7,7 +7,7 @@ A `Place` is a chain of parts, and becomes text only when a message needs it:
 from typing import Any
 
 from kfp_placement_engine.exceptions import InputError, QuantityError
-from kfp_placement_engine.units.quantities import parse_resources
+from kfp_placement_engine.units.quantities import parse_resource
 
 MAX_COUNT = 2**31
 """Largest whole number that is read by default."""
@@ -175,15 +175,22 @@ class Place:
             for key, entry in self.mapping(value).items()
         }
 
-    def resources(self, value: Any) -> dict[str, int]:
+    def resources(self, value: Any, *, is_stored: bool = False) -> dict[str, int]:
         """Read a Kubernetes resource list, in canonical units.
+
+        Args:
+            value: the list.
+            is_stored: whether an API server has stored it, as for `parse_resource`.
 
         Raises:
             InputError: the value is not a mapping.
             QuantityError: an amount is malformed, negative or beyond int64.
         """
         try:
-            return parse_resources(self.mapping(value))
+            return {
+                name: parse_resource(name, text, is_stored=is_stored)
+                for name, text in self.mapping(value).items()
+            }
         except QuantityError as error:
             raise self.error(str(error), QuantityError) from error
 

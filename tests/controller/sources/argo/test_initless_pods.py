@@ -75,7 +75,15 @@ POD: Json = {
         "namespace": "team",
         "labels": {"workflows.argoproj.io/workflow": "run"},
         "annotations": {"workflows.argoproj.io/node-name": "run.train"},
-        "ownerReferences": [{"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow", "uid": "u"}],
+        "ownerReferences": [
+            {
+                "apiVersion": "argoproj.io/v1alpha1",
+                "kind": "Workflow",
+                "name": "run",
+                "uid": "u",
+                "controller": True,
+            }
+        ],
     },
     "spec": {"containers": [{"name": "wait"}, {"name": "main"}]},
 }

@@ -127,9 +127,17 @@ def test_nobody_passes_while_it_waits_for_what_has_no_known_end():
 def test_an_overrun_lasts_half_as_long_again():
     assert expected_end(0.0, 40.0, 39.0) == 40.0
     assert expected_end(0.0, 40.0, 40.0) == 60.0
-    queue = [step(4, NOW - 5), step(seconds=20.0)]
-    assert started(queue, [running(1, NOW - 10, NOW - 50)], 3) == [1]
-    assert started(queue, [running(1, NOW - 10, NOW - 49)], 3) == []
+    assert expected_end(0.0, 1.0, 40.0) == 60.0
+    busy = [running(1, NOW - 10, NOW - 50)]
+    assert started([step(4, NOW - 5), step(seconds=25.0)], busy, 3) == [1]
+    assert started([step(4, NOW - 5), step(seconds=26.0)], busy, 3) == []
+
+
+def test_no_more_is_kept_for_a_pod_than_its_step_was_planned_with():
+    """Its owner chooses what it requests; it waits until all of that is there."""
+    giant = step(1, NOW - 5)._replace(pod_requests={"cpu": 60})
+    assert started([giant, step(3, seconds=1000.0)]) == [1]
+    assert started([giant, step(4, seconds=1000.0)]) == []
 
 
 def test_steps_between_keep_their_room_too():
@@ -162,6 +170,7 @@ steps = st.lists(
         *(st.floats(0, 200) | st.just(math.inf) for _ in range(4)),
         is_ready=st.booleans(),
         is_allowed=st.booleans(),
+        pod_requests=st.none(),
     ),
     max_size=12,
 )
