@@ -223,7 +223,7 @@ class PlacementPublisher:
             write: the write.
             why: reason, for people to read.
             monotonic_seconds: the time on the monotonic clock.
-            is_refused: whether the API server has refused it. The same may happen again and again,
+            is_refused: whether the API server has refused it. The same may happen repeatedly,
                 so the pauses double.
         """
         publication = self._publications.get(write.key)
