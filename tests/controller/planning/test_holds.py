@@ -174,7 +174,7 @@ def test_a_run_that_is_held_back_says_so(how, why):
 @pytest.mark.parametrize("how", HOLDS)
 def test_time_that_a_run_is_held_back_is_not_learned_as_that_of_drivers(how):
     cluster = a_cluster(settings=WorkloadSettings(driver_seconds=1, start_seconds=0.5))
-    learned = cluster.coordinator.plans.learned["kubeflow"]
+    learned = cluster.coordinator.plans.learned["team"]
     learned.driver = RunningCentre(least=1)
     run = with_durations(recorded_workflow("taxi"), 0.03)
     run["metadata"]["name"] = "held"
