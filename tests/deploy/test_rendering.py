@@ -62,6 +62,9 @@ VARIANTS = [
 DATA = Path(__file__).parent / "data"
 READING = {"get", "list", "watch"}
 HOLD = "kfp-placement-hold"
+LIMITS = ("kfp-placement-accounts", "kfp-placement-accounts-workflows")
+"""Policies that limit our own accounts, and look at nobody else."""
+
 PIPELINES = "-pipelines"
 """End of the names of objects that admit steps without a mark."""
 
@@ -160,7 +163,8 @@ def test_either_policies_or_the_webhook_admit(features, items):
 
 def test_only_who_may_release_runs_takes_the_label_off_in_either_way(features, items):
     policies = list(of_kind(items, "ValidatingAdmissionPolicy"))
-    assert [each["metadata"]["name"] for each in policies] == [HOLD] * ("queue" in features)
+    names = [each["metadata"]["name"] for each in policies]
+    assert [name for name in names if name not in LIMITS] == [HOLD] * ("queue" in features)
 
 
 def test_the_webhook_looks_at_queues_only_where_it_holds_runs(features, items):
@@ -174,7 +178,7 @@ def test_the_webhook_looks_at_queues_only_where_it_holds_runs(features, items):
         for rule_verb in rule["verbs"]
     }
     assert looks == ("queue-webhook" in features)
-    assert reading == (READING if looks else set())
+    assert reading == ({"list", "watch"} if looks else set())
 
 
 def test_pods_are_restricted(items):
@@ -408,11 +412,37 @@ def test_admission_never_holds_a_pod_up(items):
         reference = {"name": "default", "parameterNotFoundAction": "Allow"}
         assert binding["spec"]["paramRef"] == reference
     for policy in of_kind(items, "ValidatingAdmissionPolicy"):
-        assert policy["spec"]["failurePolicy"] == "Ignore"
+        of_ours = policy["metadata"]["name"] in LIMITS
+        assert policy["spec"]["failurePolicy"] == ("Fail" if of_ours else "Ignore")
     for configuration in of_kind(items, "MutatingWebhookConfiguration"):
         for webhook in configuration["webhooks"]:
             assert webhook["failurePolicy"] == "Ignore"
             assert webhook["timeoutSeconds"] <= 5
+
+
+def test_our_accounts_are_limited_before_they_have_rights_and_nobody_else_is(features, items):
+    everything = rendered("gates", "queue", "history", "kfp-api", "workflow-templates")
+    accounts = {
+        f"system:serviceaccount:{NAMESPACE}:{each['metadata']['name']}"
+        for each in of_kind(everything, "ServiceAccount")
+    }
+    limits = [named(items, "ValidatingAdmissionPolicy", name) for name in LIMITS[:1]]
+    if "queue" in features:
+        limits.append(named(items, "ValidatingAdmissionPolicy", LIMITS[1]))
+    for policy in limits:
+        # No parameter that may be missing, no other condition that may fail.
+        assert "paramKind" not in policy["spec"]
+        (condition,) = policy["spec"]["matchConditions"]
+        assert condition["expression"].startswith("request.userInfo.username in [")
+        assert set(re.findall("'([^']+)'", condition["expression"])) == accounts
+        binding = named(items, "ValidatingAdmissionPolicyBinding", policy["metadata"]["name"])
+        assert binding["spec"] == {
+            "policyName": policy["metadata"]["name"],
+            "validationActions": ["Deny"],
+        }
+    rights = ("kfp-placement-plan", "kfp-placement-queue")
+    for policy, role in zip(limits, rights, strict=False):
+        assert items.index(policy) < items.index(named(items, "ClusterRoleBinding", role))
 
 
 def test_people_have_their_rights_in_namespaces_by_the_built_in_roles_and_those_of_kubeflow():

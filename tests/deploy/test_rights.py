@@ -1,9 +1,7 @@
 """What the shipped accounts may do on a real API server: all that is listed here, and no more."""
 
-import itertools
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -26,81 +24,30 @@ from tests.controlplane.api import Api
 from tests.controlplane.exceptions import ApiError
 from tests.controlplane.waiting import wait_until
 from tests.support import manifests
+from tests.support.account_rights import (
+    ANY_LEASE,
+    ARGO,
+    COORDINATION,
+    EXTEND,
+    GATES,
+    HISTORY_OF_PLAN,
+    PLAN,
+    QUEUE,
+    QUEUES_OF_PLAN,
+    READ,
+    RELEASE,
+    RELEASE_RUNS,
+    WATCH,
+    Right,
+    expanded,
+    rights,
+)
 from tests.support.custom_resources import a_history
 from tests.support.hold_webhook import WITH_WEBHOOK
 from tests.support.manifests import GROUP, NAMESPACE
 
-Right = tuple[str, str, str, str]
-"""Verb, API group, resource, and the name it is limited to or ""."""
-
-READ = "get list watch"
-ARGO, COORDINATION, EVENTS = "argoproj.io", "coordination.k8s.io", "events.k8s.io"
 ELSEWHERE = "default"
 ADMIT = AdmitSettings(webhook_certificate=Path("tls.crt"), webhook_key=Path("tls.key"))
-
-PLAN = {
-    "": {
-        "nodes": READ,
-        "namespaces": READ,
-        "persistentvolumes": READ,
-        "persistentvolumeclaims": READ,
-        "pods": f"{READ} delete",
-    },
-    ARGO: {"workflows": READ},
-    GROUP: {
-        "locations": READ,
-        "placementpolicies": f"{READ} create",
-        "placementpolicies/status": "patch",
-        "pipelineplacements": f"{READ} create patch delete",
-        "pipelineplacements/status": "patch",
-    },
-    EVENTS: {"events": f"{READ} create patch"},
-}
-EXTEND = {
-    "": {"nodes": READ, "persistentvolumeclaims": READ, "pods": READ},
-    GROUP: {
-        "locations": READ,
-        "placementpolicies": f"{READ} create",
-        "placementpolicies/status": "patch",
-        "pipelineplacements": READ,
-    },
-    EVENTS: {"events": "create patch"},
-}
-QUEUES_OF_PLAN = {
-    GROUP: {
-        "runqueues": READ,
-        "runqueues/status": "patch",
-        "runrequests": f"{READ} create patch delete",
-    }
-}
-HISTORY_OF_PLAN = {
-    GROUP: {"pipelinehistories": f"{READ} create delete", "pipelinehistories/status": "patch"}
-}
-QUEUE = {
-    "": {"namespaces": READ, "nodes": READ, "pods": READ},
-    ARGO: {"workflows": f"{READ} patch"},
-    GROUP: {
-        "placementpolicies": READ,
-        "runqueues": READ,
-        "runqueues/status": "patch",
-        "runrequests": READ,
-        "runrequests/status": "patch",
-        "runrequests/release": "update",
-    },
-    EVENTS: {"events": "create patch"},
-}
-RELEASE_RUNS = {
-    ARGO: {"workflows": "get list patch"},
-    GROUP: {
-        "placementpolicies": "get",
-        "runqueues": "list",
-        "runqueues/status": "patch",
-        "runrequests/release": "update",
-    },
-}
-RELEASE = {"": {"pods": "get list"}, GROUP: {"placementpolicies": "get"}}
-GATES = {"": {"pods": "patch"}}
-ANY_LEASE = {COORDINATION: {"leases": f"{READ} create"}}
 
 MUST_NOT = {
     "": {
@@ -146,26 +93,6 @@ MUST_NOT = {
     },
     "apiextensions.k8s.io": {"customresourcedefinitions": "create update patch delete"},
 }
-
-
-def rights(*tables: dict[str, dict[str, str]], name: str = "") -> set[Right]:
-    return {
-        (verb, group, resource, name)
-        for table in tables
-        for group, resources in table.items()
-        for resource, verbs in resources.items()
-        for verb in verbs.split()
-    }
-
-
-def expanded(rules: list[dict[str, Any]]) -> set[Right]:
-    return {
-        right
-        for rule in rules
-        for right in itertools.product(
-            rule["verbs"], rule["apiGroups"], rule["resources"], rule.get("resourceNames") or [""]
-        )
-    }
 
 
 def rules_of(api: Api, namespace: str) -> set[Right]:
@@ -303,7 +230,7 @@ def test_the_webhook_reads_queues_only_where_it_holds_runs(
     try:
         wait_until(lambda: rules_of(account("scheduler"), ELSEWHERE) != before, "its rights")
         more = rules_of(account("scheduler"), ELSEWHERE) - before
-        assert more == rights({GROUP: {"runqueues": READ}})
+        assert more == rights({GROUP: {"runqueues": WATCH}})
         webhook_rights()
     finally:
         for item in brought:
