@@ -1,4 +1,4 @@
-"""What the shipped accounts may do: every verb on every kind, and no more."""
+"""What the shipped accounts may do, verb by verb; everything else is refused."""
 
 import itertools
 from typing import Any

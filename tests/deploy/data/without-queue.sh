@@ -7,5 +7,6 @@ kubectl -n kfp-placement delete deployments,services,poddisruptionbudgets queue
 kubectl -n kfp-placement delete cronjobs release-runs
 kubectl -n kfp-placement delete serviceaccounts,roles,rolebindings queue release-runs
 kubectl delete clusterroles,clusterrolebindings kfp-placement-queue kfp-placement-release-runs kfp-placement-plan-queues
+kubectl delete validatingadmissionpolicybindings,validatingadmissionpolicies kfp-placement-accounts-workflows
 kubectl delete clusterroles kfp-placement-view-queues kfp-placement-operate-queues
 kubectl delete customresourcedefinitions runqueues.kfp-placement.dev runrequests.kfp-placement.dev
