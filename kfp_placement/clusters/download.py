@@ -15,6 +15,12 @@ from urllib.parse import urlsplit
 from typing_extensions import override
 
 from kfp_placement._input_file import InputFile
+from kfp_placement.clusters.web_addresses import (
+    CheckedHttp,
+    CheckedHttps,
+    Connections,
+    RedirectError,
+)
 from kfp_placement_engine.exceptions import EngineError, InputError, InputNotFoundError, LimitError
 from kfp_placement_engine.views.formatting import shown
 
@@ -47,10 +53,13 @@ def download(url: str) -> InputFile:
     name, host = _name_and_host(url)
     answers: queue.SimpleQueue[bytes | Exception] = queue.SimpleQueue()
     # In its own thread: the lookup of a host, and bytes that arrive one by one, have no time limit.
-    threading.Thread(target=_fetch, args=(url, answers.put), name="download", daemon=True).start()
+    connections = Connections()
+    fetching = (url, connections, answers.put)
+    threading.Thread(target=_fetch, args=fetching, name="download", daemon=True).start()
     try:
         answer = answers.get(timeout=MOST_SECONDS)
     except queue.Empty:
+        connections.end()
         answer = TimeoutError()
     if isinstance(answer, EngineError):
         raise type(answer)(f"{name}: {answer}")
@@ -85,12 +94,13 @@ def _name_and_host(url: str) -> tuple[str, str]:
     return name, shown(host, _CHARACTERS)
 
 
-def _fetch(url: str, put: Callable[[bytes | Exception], None]) -> None:
+def _fetch(url: str, connections: Connections, put: Callable[[bytes | Exception], None]) -> None:
     deadline = time.monotonic() + MOST_SECONDS
     request = urllib.request.Request(
         url, headers={"User-Agent": "kfp-placement", "Accept-Encoding": "identity"}
     )
-    opener = urllib.request.build_opener(_Redirects)
+    checked = (CheckedHttp(connections), CheckedHttps(connections))
+    opener = urllib.request.build_opener(_Redirects, *checked)
     try:
         with opener.open(request, timeout=MOST_SECONDS) as response:
             promised = response.length or 0
@@ -116,6 +126,8 @@ def _fetch(url: str, put: Callable[[bytes | Exception], None]) -> None:
         put(bytes(data))
     except (EngineError, OSError, http.client.HTTPException, ValueError) as error:
         put(error)
+    finally:
+        connections.end()
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
@@ -134,9 +146,16 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
         newurl: str,
     ) -> urllib.request.Request | None:
         """Return the request that follows a redirect; None if it is not followed."""
-        if urlsplit(newurl).scheme not in ("https", req.type):
+        parts = urlsplit(newurl)
+        if parts.scheme not in ("https", req.type) or "@" in parts.netloc:
             return None
-        return super().redirect_request(req, fp, code, msg, headers, newurl)
+        following = super().redirect_request(req, fp, code, msg, headers, newurl)
+        if following is not None:
+            # What is for a proxy is for no server, which may be asked without one.
+            following.remove_header("Proxy-authorization")
+            # The body of a redirect has no limit, and would be read.
+            fp.close()
+        return following
 
 
 def _explained(error: Exception, name: str, host: str) -> EngineError:
@@ -155,6 +174,10 @@ def _explained(error: Exception, name: str, host: str) -> EngineError:
                 " what is not followed; give the address of the file itself"
             )
         return InputError(f"{name}: {host} answers {status}; {_BY_HAND}")
+    if isinstance(cause, RedirectError):
+        return InputError(
+            f"{name}: {host} {cause}; that is not followed, give the address of the file itself"
+        )
     why = f"does not answer as a web server: {type(cause).__name__}"
     if isinstance(cause, OSError | str):
         why = f"cannot be reached: {getattr(cause, 'strerror', None) or cause}"

@@ -50,7 +50,7 @@ from kfp_placement_engine.model.promise import CONFIDENCE
 POLICY_NAME = "default"
 """Name of the only PlacementPolicy."""
 
-_HTTP_URL = r"^https?://[^\s]+$"
+_HTTP_URL = r"^https?://[^\s/?#@]+(/[^\s?#@]*)?$"
 _SCHEDULER = r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$"
 
 SchedulerName = Annotated[

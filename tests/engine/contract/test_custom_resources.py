@@ -296,6 +296,7 @@ def test_of_two_assumptions_for_one_type_the_first_counts():
         ({"memory": "gossip"}, "memory"),
         ({"memory": "prometheus"}, "prometheusURL is not given; give the server's address"),
         ({"prometheusURL": "file:///etc/passwd"}, "prometheusURL"),
+        ({"prometheusURL": "http://name:password@prometheus:9090"}, "prometheusURL"),
         ({"memory": "metrics"}, "memory"),
     ],
 )
