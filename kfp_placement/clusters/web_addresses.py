@@ -22,7 +22,7 @@ from typing_extensions import override
 from kfp_placement_engine.model.step_names import listed
 
 AddressKind = Literal["public", "private", "loopback", "link-local"]
-"""Network that an address is of; private ones are all that are none of the others."""
+"""Network that an address is of; an address of no other network here counts as private."""
 
 _TRANSLATED = IPv6Network("64:ff9b::/96")
 """Addresses that stand for those of IPv4 (RFC 6052)."""
@@ -75,9 +75,9 @@ class Connections:
             OSError: no address answers.
         """
         host, port = address
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        kinds = [address_kind(str(place[0])) for *_, place in found]
-        allowed = [each for each, kind in zip(found, kinds, strict=True) if self._allows(kind)]
+        answers = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        kinds = [address_kind(str(place[0])) for *_, place in answers]
+        allowed = [each for each, kind in zip(answers, kinds, strict=True) if self._allows(kind)]
         failure: OSError = self._refusal(host, kinds)
         for family, kind, protocol, _name, place in allowed:
             opened = socket.socket(family, kind, protocol)
