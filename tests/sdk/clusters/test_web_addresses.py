@@ -72,10 +72,10 @@ def test_what_counts_is_the_address_that_is_connected_to(server, monkeypatch):
     """A name may mean a public address when it is looked at, and another one a moment later."""
     answers = [("93.184.216.34", 80), ("127.0.0.1", server)]
 
-    def found(*_arguments, **_options):
+    def resolved(*_arguments, **_options):
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", answers.pop(0))]
 
-    monkeypatch.setattr(socket, "getaddrinfo", found)
+    monkeypatch.setattr(socket, "getaddrinfo", resolved)
     monkeypatch.setattr(socket.socket, "connect", lambda *_: None)
     connections = Connections()
     opened(connections, "rebinding.example", 80)
