@@ -56,6 +56,8 @@ VARIANTS = [
     ("kfp-api",),
     ("gates", "queue", "history", "opt-in", "prometheus", "kfp-api"),
     ("kfp-api", "kfp-api-network"),
+    ("network",),
+    ("gates", "queue", "webhook", "network", "priority"),
     ("workflow-templates",),
     ("queue", "workflow-templates", "kfp-api"),
 ]
@@ -476,7 +478,36 @@ def test_kfp_is_asked_only_where_that_is_installed(features, items):
 def test_nothing_changes_who_reaches_kfp_unless_an_overlay_asks_for_it(features, items):
     """A first NetworkPolicy of a pod cuts off everybody that it does not name."""
     policies = [each["metadata"]["name"] for each in of_kind(items, "NetworkPolicy")]
-    assert policies == (["kfp-placement-plan"] if "kfp-api-network" in features else [])
+    others = [name for name in policies if name != "kfp-placement"]
+    assert others == (["kfp-placement-plan"] if "kfp-api-network" in features else [])
+
+
+def test_ports_are_closed_to_all_but_those_who_need_them():
+    items = rendered("gates", "queue", "webhook", "network")
+    (policy,) = of_kind(items, "NetworkPolicy")
+    selected = policy["spec"]["podSelector"]["matchLabels"]
+    templates = list(pod_templates(items))
+    assert all(selected.items() <= each["metadata"]["labels"].items() for each in templates)
+    metrics, webhook = policy["spec"]["ingress"]
+    open_to = {
+        port["port"]: rule.get("from") for rule in (metrics, webhook) for port in rule["ports"]
+    }
+    monitoring = {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}
+    assert open_to == {
+        "metrics": [{"namespaceSelector": monitoring}],
+        "admit-metrics": [{"namespaceSelector": monitoring}],
+        "webhook": None,
+    }
+    names = {port["name"] for each in containers(items) for port in each.get("ports", ())}
+    assert names == {*open_to, "https"}
+
+
+def test_all_our_pods_have_the_priority_which_makes_no_room_by_preemption():
+    items = rendered("gates", "queue", "webhook", "priority")
+    (given,) = of_kind(items, "PriorityClass")
+    classes = {each["spec"].get("priorityClassName") for each in pod_templates(items)}
+    assert classes == {given["metadata"]["name"]}
+    assert (given["preemptionPolicy"], given["globalDefault"]) == ("Never", False)
 
 
 def plan_container(items):
@@ -690,7 +721,9 @@ def test_gates_can_be_brought_before_they_are_used():
 
 def identities(items):
     """Kinds as kubectl names them, and names."""
-    plurals = [f"{item['kind'].lower()}s".replace("ys", "ies") for item in items]
+    plurals = [
+        f"{item['kind'].lower()}s".replace("ys", "ies").replace("sss", "sses") for item in items
+    ]
     return set(zip(plurals, (item["metadata"]["name"] for item in items), strict=True))
 
 
