@@ -5,14 +5,20 @@ The same by the admission policy and by the webhook, on a real API server.
 
 import copy
 import uuid
+from typing import Any
 
 import pytest
 
-from kfp_placement_engine.contract.keys import ENABLED_LABEL
-from kfp_placement_engine.readers.argo.keys import INSTANCE_LABEL
+from kfp_placement_engine.contract.keys import (
+    ENABLED_LABEL,
+    PREEMPTED_ANNOTATION,
+    PREEMPTED_LABEL,
+)
+from kfp_placement_engine.readers.argo.keys import COMPLETED_LABEL, INSTANCE_LABEL
 from kfp_placement_kube.kinds import JsonObject
 from tests.controller.hold_cases import (
     CHANGED,
+    COMPLETED,
     EXEMPT,
     NEW,
     ChangedWorkflow,
@@ -103,7 +109,7 @@ def test_our_namespace_and_the_system_s_never_take_part(api, team, namespace):
 def unheld(api: Api, namespace: str, case: ChangedWorkflow) -> JsonObject:
     """A case's Workflow, which is there and not held."""
     made = api.create(a_workflow(namespace, case.before, **case.parts))
-    released = {"metadata": {"labels": {INSTANCE_LABEL: None}}}
+    released = {"metadata": {"labels": {INSTANCE_LABEL: case.before.get(INSTANCE_LABEL)}}}
     return api.patch(made, released) if is_held(made) else made
 
 
@@ -160,6 +166,175 @@ def test_who_may_release_runs_takes_the_label_off(api, team):
     operator = acting(api, team, "operator", workflows, releasing)
     held = api.create(a_workflow(team))
     assert not is_held(operator.patch(held, {"metadata": {"labels": {INSTANCE_LABEL: None}}}))
+
+
+def going_on(api: Api, namespace: str, spec: JsonObject, status: JsonObject) -> JsonObject:
+    """A run that its queue has let begin, as it is then."""
+    parts = {"spec": copy.deepcopy(spec), "status": copy.deepcopy(status)}
+    made = api.create(a_workflow(namespace, **parts))
+    return api.patch(made, {"metadata": {"labels": {INSTANCE_LABEL: None}}})
+
+
+SPEC: JsonObject = {
+    "entrypoint": "main",
+    "activeDeadlineSeconds": 3600,
+    "templates": [{"name": "main", "container": {"image": "alpine"}}],
+}
+STATUS: JsonObject = {
+    "phase": "Running",
+    "storedTemplates": {"namespaced/t/main": {"name": "main"}},
+    "nodes": {
+        "pause": {"type": "Suspend", "phase": "Running"},
+        "step": {"type": "Pod", "phase": "Running"},
+    },
+}
+SPEC_IS_KEPT = "a queue counts with what this run says that it needs"
+STATUS_IS_KEPT = "a queue counts with how far this run is"
+MARKS_ARE_KEPT = "only its queue marks a run as preempted"
+KEPT: dict[str, tuple[JsonObject, str]] = {
+    "requests": ({"spec": {"templates": []}}, SPEC_IS_KEPT),
+    "another-key": ({"spec": {"onExit": "main"}}, SPEC_IS_KEPT),
+    "a-key-that-argo-may-read": (
+        {"spec": {"\N{LATIN SMALL LETTER LONG S}hutdown": ""}},
+        SPEC_IS_KEPT,
+    ),
+    "a-key-less": ({"spec": {"entrypoint": None}}, SPEC_IS_KEPT),
+    "later": ({"spec": {"shutdown": "later"}}, SPEC_IS_KEPT),
+    "more-time": ({"spec": {"activeDeadlineSeconds": 7200}}, SPEC_IS_KEPT),
+    "no-deadline": ({"spec": {"activeDeadlineSeconds": None}}, SPEC_IS_KEPT),
+    "a-template-of-others": ({"status": {"storedTemplates": None}}, STATUS_IS_KEPT),
+    "phase": ({"status": {"phase": "Failed"}}, STATUS_IS_KEPT),
+    "a-step": ({"status": {"nodes": {"step": {"phase": "Succeeded"}}}}, STATUS_IS_KEPT),
+    "a-step-less": ({"status": {"nodes": {"step": None}}}, STATUS_IS_KEPT),
+    "a-step-more": ({"status": {"nodes": {"more": {"type": "Suspend"}}}}, STATUS_IS_KEPT),
+    "preempted": ({"metadata": {"labels": {PREEMPTED_LABEL: "true"}}}, MARKS_ARE_KEPT),
+    "preempted-for": ({"metadata": {"annotations": {PREEMPTED_ANNOTATION: "x"}}}, MARKS_ARE_KEPT),
+}
+
+
+@pytest.mark.parametrize(("patch", "message"), KEPT.values(), ids=KEPT)
+def test_what_people_may_not_change_of_a_run(api, team, author, patch, message):
+    run = going_on(api, team, SPEC, STATUS)
+    with pytest.raises(ApiError, match=message) as refused:
+        author.patch(run, patch)
+    assert refused.value.status == 422
+    assert api.patch(run, patch)
+
+
+FREE: dict[str, JsonObject] = {
+    "suspend": {"spec": {"suspend": True}},
+    "stop": {"spec": {"shutdown": "Stop"}},
+    "terminate": {"spec": {"shutdown": "Terminate"}},
+    "as-kfp-terminates": {"spec": {"activeDeadlineSeconds": 0}},
+    "resume": {"status": {"nodes": {"pause": {"phase": "Succeeded", "message": "resumed"}}}},
+    "labels": {"metadata": {"labels": {"x": "y"}}},
+    "no-longer-argo-s": {"metadata": {"labels": {COMPLETED_LABEL: "true"}}},
+}
+
+
+@pytest.mark.parametrize("patch", FREE.values(), ids=FREE)
+def test_what_people_may_always_change_of_a_run(api, team, author, patch):
+    assert author.patch(going_on(api, team, SPEC, STATUS), patch)
+
+
+def test_a_termination_stays(api, team, author):
+    run = going_on(api, team, SPEC, STATUS)
+    for ended in ({"shutdown": "Stop", "activeDeadlineSeconds": 0}, {"shutdown": "Terminate"}):
+        run = author.patch(run, {"spec": ended})
+    for back in ({"shutdown": None}, {"shutdown": "Stop"}, {"activeDeadlineSeconds": 3600}):
+        with pytest.raises(ApiError, match=SPEC_IS_KEPT):
+            author.patch(run, {"spec": back})
+
+
+def test_people_resume_what_people_have_suspended_and_not_what_a_queue_has(api, team, author):
+    run = going_on(api, team, {**SPEC, "suspend": True}, STATUS)
+    run = author.patch(run, {"spec": {"suspend": None}})
+    by_queue = {PREEMPTED_ANNOTATION: "uid"}
+    marks = {"labels": {PREEMPTED_LABEL: "true"}, "annotations": by_queue}
+    run = api.patch(run, {"metadata": marks, "spec": {"suspend": True}})
+    for suspend in (None, False):
+        with pytest.raises(ApiError, match="its queue has stopped this run"):
+            author.patch(run, {"spec": {"suspend": suspend}})
+    unmarked = {"labels": {PREEMPTED_LABEL: None}, "annotations": {PREEMPTED_ANNOTATION: None}}
+    with pytest.raises(ApiError, match=MARKS_ARE_KEPT):
+        author.patch(run, {"metadata": unmarked, "spec": {"suspend": None}})
+    assert author.patch(run, {"spec": {"shutdown": "Terminate"}})
+
+
+def test_nobody_creates_a_run_that_says_its_queue_has_stopped_it(team, author):
+    run = a_workflow(team)
+    run["metadata"]["annotations"] = {PREEMPTED_ANNOTATION: "uid-of-the-run-to-be-helped"}
+    with pytest.raises(ApiError, match=MARKS_ARE_KEPT):
+        author.create(run)
+
+
+def test_what_has_ended_can_be_retried_and_waits_again(api, team, author):
+    run = api.patch(going_on(api, team, SPEC, STATUS), {"metadata": {"labels": COMPLETED}})
+    retry = {"metadata": {"labels": {COMPLETED_LABEL: None}}, "status": {"nodes": {"step": None}}}
+    assert is_held(author.patch(run, retry))
+
+
+def test_where_nobody_admits_runs_people_change_them(api, team, author):
+    run = going_on(api, team, SPEC, STATUS)
+    api.patch(a_queue(team), {"status": {"ready": False}}, part="status")
+    change = {"spec": {"templates": []}, "status": {"phase": "Failed"}}
+    wait_until(lambda: may_patch(author, run, change), "the API server to know the queue")
+
+
+def test_engines_write_whole_runs(api, team):
+    """By name, or because they may update those of all namespaces."""
+    workflows = {"apiGroups": ["argoproj.io"], "resources": ["workflows"]}
+    engine = acting(api, team, "engine", workflows)
+    run = going_on(api, team, SPEC, STATUS)
+    change = {"spec": {"templates": []}, "status": {"phase": "Failed"}}
+    with pytest.raises(ApiError, match=SPEC_IS_KEPT):
+        engine.patch(run, change)
+    accounts = [f"system:serviceaccount:{team}:engine"]
+    api.patch(a_queue(team), {"spec": {"engineAccounts": accounts}})
+    wait_until(lambda: may_patch(engine, run, change), "the API server to know the account")
+    everywhere = f"engine-of-{team}"
+    rules = [{**workflows, "verbs": ["*"]}]
+    role = api.create(an_object(f"{RBAC}/v1", "ClusterRole", everywhere, rules=rules))
+    other = new_account(api, team, everywhere, role=everywhere, role_kind="ClusterRole")
+    with pytest.raises(ApiError, match=SPEC_IS_KEPT):
+        other.patch(run, {"spec": {"entrypoint": "other"}})
+    account = {"kind": "ServiceAccount", "name": everywhere, "namespace": team}
+    reference = {"apiGroup": RBAC, "kind": "ClusterRole", "name": everywhere}
+    parts = {"roleRef": reference, "subjects": [account]}
+    binding = api.create(an_object(f"{RBAC}/v1", "ClusterRoleBinding", everywhere, **parts))
+    change = {"spec": {"entrypoint": "other"}}
+    wait_until(lambda: may_patch(other, run, change), "the API server to know the right")
+    for each in (binding, role):
+        api.delete(each)
+
+
+def may_patch(account: Api, run: JsonObject, patch: JsonObject) -> bool:
+    """Return whether an account's patch of a run is accepted."""
+    try:
+        return bool(account.patch(run, patch))
+    except ApiError:
+        return False
+
+
+def many(count: int, value: Any) -> JsonObject:
+    return {f"{number:x}": value for number in range(count)}
+
+
+LARGE: dict[str, tuple[JsonObject, JsonObject, bool]] = {
+    "text": ({"templates": [{"name": "x" * 1_360_000}]}, STATUS, True),
+    "keys": (many(5_000, 0), STATUS, False),
+    "nodes": (SPEC, {"nodes": many(6_000, {"type": "Pod"})}, True),
+}
+
+
+@pytest.mark.parametrize(("spec", "status", "may_end"), LARGE.values(), ids=LARGE)
+def test_a_run_cannot_be_too_large_to_be_compared(api, team, author, spec, status, may_end):
+    run = going_on(api, team, spec, status)
+    for patch in ({"spec": {"more": 1}}, {"status": {"phase": "Failed"}}):
+        with pytest.raises(ApiError, match="a queue counts with"):
+            author.patch(run, patch)
+    assert may_patch(author, run, {"spec": {"shutdown": "Terminate"}}) is may_end
+    author.delete(run)
 
 
 REFUSED = {
