@@ -300,7 +300,7 @@ def test_engines_write_whole_runs(api, team):
         other.patch(run, {"spec": {"entrypoint": "other"}})
     account = {"kind": "ServiceAccount", "name": everywhere, "namespace": team}
     reference = {"apiGroup": RBAC, "kind": "ClusterRole", "name": everywhere}
-    parts = {"roleRef": reference, "subjects": [account]}
+    parts: JsonObject = {"roleRef": reference, "subjects": [account]}
     binding = api.create(an_object(f"{RBAC}/v1", "ClusterRoleBinding", everywhere, **parts))
     change = {"spec": {"entrypoint": "other"}}
     wait_until(lambda: may_patch(other, run, change), "the API server to know the right")

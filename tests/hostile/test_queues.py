@@ -1,0 +1,396 @@
+"""What a tenant can do to begin runs out of turn, or to take more than the quota of their queue.
+
+The tenant may edit its namespace and do everything with the Workflows there.
+"""
+
+import copy
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from kfp_placement_engine.contract.keys import (
+    API_VERSION,
+    ENABLED_LABEL,
+    PREEMPTED_ANNOTATION,
+    PREEMPTED_LABEL,
+    QUEUE_INSTANCE,
+)
+from kfp_placement_engine.readers.argo.keys import COMPLETED_LABEL, INSTANCE_LABEL
+from kfp_placement_kube.kinds import JsonObject
+from tests.controller.end_to_end.queues import (
+    phase,
+    released,
+    request,
+    set_queue,
+    wait_for_phase,
+    wait_status,
+)
+from tests.controller.end_to_end.small_pipelines import compiled, step
+from tests.controller.end_to_end.teams import Team, tidy_team
+from tests.controller.hold_cases import is_held
+from tests.controlplane import housekeeping, objects
+from tests.controlplane.api import Api
+from tests.controlplane.argo import small_workflows
+from tests.controlplane.argo.small_workflows import dag, task
+from tests.controlplane.exceptions import ApiError
+from tests.controlplane.kubelet.workload import HINTS
+from tests.controlplane.plane import ControlPlane, PlaneOptions
+from tests.controlplane.waiting import wait_until
+from tests.support.installation import Installation, InstallationOptions
+from tests.support.manifests import a_queue
+from tests.support.taxi_cluster import taxi_nodes
+
+POLICY = {"engine": {"budget": "300ms"}, "defaults": {"driver": "100ms"}}
+RUNS = "argoproj.io"
+SECONDS = 3.0
+"""Time in which whatever an attack releases would begin; the queue decides within 0.1 s."""
+
+
+@pytest.fixture(scope="module")
+def queueing(control_plane_programs, argo_program) -> Iterator[Installation]:
+    """Queues on the three nodes of the taxi sample."""
+    options = InstallationOptions(features=("queue",), policy=POLICY, argo=argo_program)
+    with ControlPlane(PlaneOptions(simulate_pods=False)) as plane:
+        housekeeping.add_nodes(plane.api, *taxi_nodes())
+        with Installation(plane, options) as running:
+            yield running
+
+
+@pytest.fixture
+def team(queueing) -> Iterator[Team]:
+    """A namespace whose queue admits nobody yet; nobody is hurried by a deadline."""
+    for made in tidy_team(queueing):
+        set_queue(made, quota={"runs": 0}, holdDeadline="1s")
+        yield made
+
+
+@pytest.fixture
+def tenant(team) -> Api:
+    """The API server as the tenant sees it."""
+    every = [{"apiGroups": [RUNS], "resources": ["*"], "verbs": ["*"]}]
+    role = f"{housekeeping.RBAC}/v1", "Role"
+    team.api.create(objects.an_object(*role, "runs", team.name, rules=every))
+    account = housekeeping.new_account(team.api, team.name, "tenant", "edit", "ClusterRole")
+    team.api.create(
+        objects.an_object(
+            f"{housekeeping.RBAC}/v1",
+            "RoleBinding",
+            "runs",
+            team.name,
+            roleRef={"apiGroup": housekeeping.RBAC, "kind": "Role", "name": "runs"},
+            subjects=[{"kind": "ServiceAccount", "name": "tenant", "namespace": team.name}],
+        )
+    )
+    return account
+
+
+def work(cpu: str = "100m", seconds: float = 0.1, name: str = "work") -> JsonObject:
+    """A template whose pod takes so long."""
+    made: JsonObject = small_workflows.step(name)
+    made["container"]["resources"] = {"requests": {"cpu": cpu}}
+    return {**made, "metadata": {"annotations": {HINTS: f'{{"duration": "{seconds}s"}}'}}}
+
+
+def a_run(team: Team, name: str, *templates: JsonObject, **spec: Any) -> JsonObject:
+    """A Workflow of the team whose entrypoint is its first template."""
+    templates = templates or (work(),)
+    made = small_workflows.workflow(*templates, entrypoint=templates[0]["name"], **spec)
+    made["metadata"] = {"name": name, "namespace": team.name}
+    del made["status"]
+    return made
+
+
+def create(tenant: Api, team: Team, name: str, *templates: JsonObject, **spec: Any) -> JsonObject:
+    return tenant.create(a_run(team, name, *templates, **spec))
+
+
+def admitted(team: Team, tenant: Api, name: str, *templates: JsonObject, **spec: Any) -> JsonObject:
+    """A run that its queue has let begin, and that Argo has begun."""
+    create(tenant, team, name, *templates, **spec)
+    released(team, name)
+    wait_until(lambda: phase(team.workflow(name)) == "Running", f"{name} to run", 60)
+    return team.workflow(name)
+
+
+def wait_for_pod(team: Team, name: str) -> None:
+    wait_until(lambda: pods_of(team, name), f"a pod of {name}", 60)
+
+
+def pods_of(team: Team, name: str) -> list[JsonObject]:
+    """The pods of a run that take something."""
+    return [
+        pod
+        for pod in team.pods()
+        if pod["metadata"]["labels"].get("workflows.argoproj.io/workflow") == name
+        and pod["status"]["phase"] in ("Pending", "Running")
+    ]
+
+
+def gains_nothing(team: Team, *names: str) -> None:
+    """Check that runs wait, and go on to do so, with no pod of them."""
+    for name in names:
+        wait_for_phase(team, name, "Waiting")
+    until = time.monotonic() + SECONDS
+    while time.monotonic() < until:
+        for name in names:
+            assert is_held(team.workflow(name)), name
+        assert team.pods() == []
+        time.sleep(0.2)
+
+
+def wait_for_message(team: Team, name: str, part: str) -> None:
+    """Wait until the RunRequest of a run says something."""
+    wait_until(lambda: part in str(wait_status(team, name).get("message")), f"{name}: {part}", 60)
+
+
+def denies(account: Api, item: JsonObject, patch: JsonObject, sentence: str) -> None:
+    """Check that a patch is refused with a sentence."""
+    with pytest.raises(ApiError, match=sentence) as refused:
+        account.patch(item, patch)
+    assert refused.value.status == 422
+
+
+IS_KEPT = "a queue counts with what this run says that it needs"
+
+
+def test_only_what_ends_without_a_pod_leaves_its_queue_unadmitted(team, tenant):
+    stopped = {"shutdown": "Stop"}
+    late = {"activeDeadlineSeconds": 0}
+    hooked = dag("main", task("only", hooks={"exit": {"template": "work"}}))
+    begun = {"nodes": {"wf": {"id": "wf", "name": "wf", "type": "Pod", "phase": "Succeeded"}}}
+    create(tenant, team, "later", shutdown="later")
+    create(tenant, team, "stopped-with-handler", onExit="work", **stopped)
+    create(tenant, team, "stopped-with-hook", hooked, work(), **stopped)
+    create(tenant, team, "late-with-handler", onExit="work", **late)
+    create(tenant, team, "late-with-agent", {"name": "call", "http": {"url": "http://x"}}, **late)
+    create(tenant, team, "long-letters", shutdown="Terminate", **{"\u017fhutdown": ""})
+    collected = a_run(team, "collected", shutdown="Terminate", artifactGC={"strategy": "Never"})
+    tenant.create({**collected, "status": begun})
+    names = ["later", "stopped-with-handler", "stopped-with-hook", "late-with-handler"]
+    gains_nothing(team, *names, "late-with-agent", "long-letters", "collected")
+
+
+def test_what_is_terminated_ends_without_a_pod(team, tenant, argo_program):
+    """By KFP and, where Argo itself decides, by Argo's own words."""
+    ways: dict[str, JsonObject] = {"late": {"activeDeadlineSeconds": 0}}
+    if argo_program is not None:
+        ways |= {"stopped": {"shutdown": "Stop"}, "terminated": {"shutdown": "Terminate"}}
+    for name, way in ways.items():
+        handler = {"onExit": "work"} if name == "terminated" else {}
+        made = create(tenant, team, name, **handler)
+        tenant.patch(made, {"spec": way})
+    for name in ways:
+        assert phase(team.wait_for_end(name)) == "Failed"
+    assert team.pods() == []
+
+
+def test_a_termination_cannot_be_taken_back_while_the_run_is_let_go(team, tenant):
+    made = create(tenant, team, "back", suspend=True)
+    made = tenant.patch(made, {"spec": {"activeDeadlineSeconds": 0, "shutdown": "Terminate"}})
+    released(team, "back")
+    for spec in ({"shutdown": None}, {"shutdown": "Stop"}, {"activeDeadlineSeconds": 100}):
+        denies(tenant, made, {"spec": spec}, IS_KEPT)
+    assert team.pods() == []
+
+
+def test_what_cannot_be_read_waits_for_a_demand_that_its_queue_states(team, tenant):
+    set_queue(team, quota={"resources": [{"name": "cpu", "amount": "1"}]}, holdDeadline="1s")
+    elsewhere = {"name": "t", "template": "work"}
+    reference = a_run(team, "reference", workflowTemplateRef={"name": "t"})
+    del reference["spec"]["templates"], reference["spec"]["entrypoint"]
+    tenant.create(reference)
+    create(tenant, team, "task", dag("main", {"name": "only", "templateRef": elsewhere}))
+    create(
+        tenant,
+        team,
+        "steps",
+        dag("main", task("all", withSequence={"count": "10001"})),
+        work(),
+    )
+    hook = {"running": {"template": "large", "expression": "true"}}
+    create(tenant, team, "hooked", work(), work("3", name="large"), hooks=hook)
+    names = ["reference", "task", "steps", "hooked"]
+    gains_nothing(team, *names)
+    for name in names:
+        assert "spec.unreadable of its RunQueue" in wait_status(team, name)["message"]
+    two = {"resources": [{"name": "cpu", "amount": "2"}]}
+    team.api.patch(a_queue(team.name), {"spec": {"unreadable": two}})
+    for name in names:
+        wait_for_message(team, name, "cpu more than the whole quota")
+    gains_nothing(team, *names)
+
+
+def test_a_run_is_not_rewritten_after_its_demand_was_made(team, tenant):
+    """Whoever may rewrite it changes its demand, too."""
+    made = create(tenant, team, "grows", work("100m"))
+    wait_for_phase(team, "grows", "Waiting")
+    large = {"spec": {"templates": [work("3")]}}
+    denies(tenant, made, large, IS_KEPT)
+    team.api.patch(made, large)
+    peak = {"name": "cpu", "amount": "3"}
+    wait_until(lambda: peak in request(team, "grows")["spec"]["demand"]["peak"], "the demand")
+    set_queue(team, quota={"resources": [{"name": "cpu", "amount": "2"}]}, holdDeadline="1s")
+    gains_nothing(team, "grows")
+
+
+def test_an_admitted_run_is_not_rewritten(team, tenant):
+    set_queue(team, quota={"resources": [{"name": "cpu", "amount": "1"}]})
+    tasks = dag("main", task("first", "wait"), task("last", depends="first"))
+    made = admitted(team, tenant, "runs", tasks, work(seconds=3.0, name="wait"), work())
+    large = {"spec": {"templates": [tasks, work(name="wait"), work("3")]}}
+    denies(tenant, made, large, IS_KEPT)
+    denies(tenant, made, {"spec": {"podSpecPatch": "{}"}}, IS_KEPT)
+    stored = {"storedTemplates": {"namespaced/t/work": work("3")}}
+    denies(tenant, made, {"status": stored}, "a queue counts with how far this run is")
+    team.wait_for_success("runs")
+    containers = [each for pod in team.pods() for each in pod["spec"]["containers"]]
+    mains = [each for each in containers if each["name"] == "main"]
+    assert {each["resources"]["requests"]["cpu"] for each in mains} == {"100m"}
+
+
+def test_a_run_whose_end_its_owner_writes_keeps_its_place_until_its_pods_end(team, tenant):
+    set_queue(team, quota={"runs": 1})
+    made = admitted(team, tenant, "ends", work(seconds=8.0))
+    wait_for_pod(team, "ends")
+    denies(tenant, made, {"status": {"phase": "Failed"}}, "only Argo changes its status")
+    tenant.patch(made, {"metadata": {"labels": {COMPLETED_LABEL: "true"}}})
+    create(tenant, team, "next")
+    wait_for_phase(team, "next", "Waiting")
+    while pods_of(team, "ends"):
+        assert is_held(team.workflow("next")) or not pods_of(team, "ends")
+        time.sleep(0.2)
+    team.wait_for_success("next")
+
+
+def test_a_run_that_its_owner_ends_and_begins_again_waits_as_what_it_has_become(team, tenant):
+    cpu = {"resources": [{"name": "cpu", "amount": "2"}]}
+    set_queue(team, quota=cpu, holdDeadline="1s")
+    made = admitted(team, tenant, "again", work("1", seconds=60.0))
+    wait_for_pod(team, "again")
+    made = tenant.patch(made, {"metadata": {"labels": {COMPLETED_LABEL: "true"}}})
+    made = tenant.patch(made, {"spec": {"templates": [work("3")]}})
+    made = tenant.patch(made, {"metadata": {"labels": {COMPLETED_LABEL: None}}})
+    assert is_held(made)
+    wait_for_phase(team, "again", "Waiting")
+    create(tenant, team, "beside", work("1500m"))
+    wait_for_phase(team, "beside", "Waiting")
+    wait_for_message(team, "beside", "lacks 500m cpu of the quota")
+    housekeeping.delete_pods(team.api, team.name)
+    team.wait_for_success("beside")
+    wait_for_message(team, "again", "needs 1 cpu more than the whole quota")
+    assert is_held(team.workflow("again"))
+
+
+def test_a_status_that_its_creator_writes_lets_nothing_begin(team, tenant):
+    ended = {"phase": "Succeeded", "finishedAt": "2026-01-05T08:00:00Z", "nodes": {"x": {}}}
+    begun = {"phase": "Running", "startedAt": "2026-01-05T08:00:00Z"}
+    for name, status in {"ended": ended, "begun": begun}.items():
+        tenant.create({**a_run(team, name), "status": status})
+    held = a_run(team, "held")
+    held["metadata"]["labels"] = {INSTANCE_LABEL: QUEUE_INSTANCE}
+    tenant.create({**held, "status": begun})
+    gains_nothing(team, "ended", "begun", "held")
+    denies(tenant, held, {"metadata": {"labels": {INSTANCE_LABEL: None}}}, "waits in a queue")
+    denies(tenant, held, {"metadata": {"labels": {INSTANCE_LABEL: "x"}}}, "waits in a queue")
+
+
+def test_another_controller_exempts_a_run_only_if_the_queue_names_it(team, tenant):
+    for name in ("mine", ""):
+        run = a_run(team, f"of-{name or 'none'}")
+        run["metadata"]["labels"] = {INSTANCE_LABEL: name}
+        assert is_held(tenant.create(run))
+    gains_nothing(team, "of-mine", "of-none")
+    set_queue(team, quota={"runs": 0}, exemptInstanceIDs=["mine"])
+    run = a_run(team, "exempt")
+    run["metadata"]["labels"] = {INSTANCE_LABEL: "mine"}
+
+    def is_exempt() -> bool:
+        return not is_held(team.api.create(copy.deepcopy(run), dryRun="All"))
+
+    wait_until(is_exempt, "admission to know the controller")
+    tenant.create(run)
+    assert is_held(tenant.patch(run, {"metadata": {"labels": {INSTANCE_LABEL: None}}}))
+
+
+def priorities(queueing: Installation, team: Team, tenant: Api) -> tuple[str, str]:
+    """A run that has made room for another, and that other one."""
+    set_queue(team, quota={"resources": [{"name": "cpu", "amount": "2"}]})
+
+    def two(seconds: str, priority: int) -> JsonObject:
+        def body() -> None:
+            marks: dict[str, Any] = {"cpu": "1500m", "priority": priority}
+            step("last", step("first", duration=seconds, **marks), duration="100ms", **marks)
+
+        return compiled("high" if priority else "low", body)
+
+    low = team.submit(two("2s", 0))
+    wait_until(lambda: phase(team.workflow(low)) == "Running", "the first to run", 60)
+    high = team.submit(two("15s", 10))
+    wait_until(lambda: team.workflow(low)["spec"].get("suspend"), "the first to stop", 60)
+    wait_until(lambda: not is_held(team.workflow(high)), "the second to begin", 60)
+    return low, high
+
+
+def test_a_preempted_run_is_not_resumed_beside_its_preemptor(queueing, team, tenant):
+    low, high = priorities(queueing, team, tenant)
+    made = team.workflow(low)
+    denies(tenant, made, {"spec": {"suspend": None}}, "its queue has stopped this run")
+    labels, annotations = {PREEMPTED_LABEL: None}, {PREEMPTED_ANNOTATION: None}
+    unmarked = {"metadata": {"labels": labels, "annotations": annotations}}
+    denies(tenant, made, {**unmarked, "spec": {"suspend": None}}, "only its queue marks a run")
+    # As Argo's server does for a tenant that may resume runs there.
+    team.api.patch(made, {"spec": {"suspend": None}})
+    wait_until(lambda: team.workflow(low)["spec"].get("suspend") is True, "it to stop again", 5)
+    while not team.workflow(high).get("status", {}).get("finishedAt"):
+        assert len([*pods_of(team, low)]) <= 1
+        assert not team.workflow(low)["status"].get("finishedAt")
+        time.sleep(0.5)
+    team.wait_for_success(high)
+    team.wait_for_success(low)
+
+
+def test_nobody_forges_a_preemption_to_keep_room_for_a_run(team, tenant):
+    made = create(tenant, team, "waits")
+    forged = a_run(team, "forged", suspend=True)
+    marks = {"annotations": {PREEMPTED_ANNOTATION: made["metadata"]["uid"]}}
+    forged["metadata"] |= marks
+    with pytest.raises(ApiError, match="only its queue marks a run as preempted"):
+        tenant.create(forged)
+    denies(tenant, made, {"metadata": marks}, "only its queue marks a run as preempted")
+    gains_nothing(team, "waits")
+
+
+def test_a_run_that_is_made_again_under_its_name_waits_again(team, tenant):
+    set_queue(team, quota={"runs": 1}, holdDeadline="1s")
+    made = admitted(team, tenant, "same", work(seconds=30.0))
+    wait_for_pod(team, "same")
+    set_queue(team, quota={"runs": 0}, holdDeadline="1s")
+    tenant.delete(made)
+    housekeeping.delete_pods(team.api, team.name)
+    assert is_held(create(tenant, team, "same", work("3")))
+    gains_nothing(team, "same")
+
+
+def test_tenants_write_nothing_that_queues_decide_by(team, tenant):
+    create(tenant, team, "waits")
+    wait_for_phase(team, "waits", "Waiting")
+    ask = {"metadata": {"annotations": {"kfp-placement.dev/admit": "2026-01-05T08:00:00Z"}}}
+    queue = team.api.get(API_VERSION, "RunQueue", "default", team.name)
+    namespace = objects.an_object("v1", "Namespace", team.name)
+    stated = request(team, "waits")
+    for item, patch in (
+        (stated, ask),
+        (stated, {"spec": {"demand": None}}),
+        (queue, {"spec": {"quota": {"runs": 9}}}),
+        (namespace, {"metadata": {"labels": {ENABLED_LABEL: "false"}}}),
+    ):
+        with pytest.raises(ApiError) as refused:
+            tenant.patch(item, patch)
+        assert refused.value.status == 403
+    for item in (stated, queue):
+        with pytest.raises(ApiError) as refused:
+            tenant.patch(item, {"status": {"phase": "Admitted", "ready": False}}, part="status")
+        assert refused.value.status == 403
+    gains_nothing(team, "waits")
