@@ -1,8 +1,8 @@
 """Intake of runs: they are read in turn, as many of each namespace as its budget of steps lets in.
 
-Which runs are in is decided by these alone: those that may go on before those that are held back,
-then the oldest first. So no namespace takes from the budget of another, and after a restart the
-same runs are in. What is left out runs without a plan.
+Which runs are in is decided by those of the namespace alone: those that may go on come before those
+that are held back, those that have a plan before others, then the oldest first. What is left out
+runs without a plan. Ended runs are kept, as somebody may retry them, while open ones leave room.
 """
 
 from collections import Counter
@@ -39,7 +39,7 @@ class Intake:
     turns: Turns
     over_budget: Counter[str] = field(default_factory=Counter)
     has_backlog: bool = False
-    _ended: dict[str, dict[RunKey, None]] = field(default_factory=dict)
+    _ended: dict[str, dict[RunKey, int]] = field(default_factory=dict)
     _to_announce: list[TrackedRun] = field(default_factory=list)
 
     def due(self, now: datetime, *, may_be_large: bool) -> list[TrackedRun]:
@@ -66,7 +66,7 @@ class Intake:
         for run in self._ordered():
             if run.observed.ended:
                 continue
-            namespace, steps = run.key.namespace, max(run.steps, _LEAST_STEPS)
+            namespace, steps = run.key.namespace, _steps(run)
             # One run is always in, or those that are larger than the budget would never be.
             fits = not taken[namespace] or taken[namespace] + steps <= most
             if fits and not self.over_budget[namespace]:
@@ -80,25 +80,23 @@ class Intake:
             if not run.announced:
                 run.announced = True
                 self._to_announce.append(run)
+        for namespace, ended in self._ended.items():
+            while ended and sum(ended.values()) > most - taken[namespace]:
+                self._let_go(*next(iter(ended)))
 
     def ended(self, run: TrackedRun) -> None:
-        """Take in that nothing is left to do for a run; of the last ones in the budget all is kept.
-
-        Somebody may retry them.
-        """
+        """Take in that nothing is left to do for a run."""
         own = self._ended.setdefault(run.key.namespace, {})
         own.pop(run.key, None)
-        own[run.key] = None
-        most = self.registry.policy().namespace_limits.planned_steps
-        for key in reversed(list(own)):
-            kept = self.registry.runs.get(key)
-            if kept is None or kept.left_out or not kept.observed.ended:
-                del own[key]
-                continue
-            most -= max(kept.steps, _LEAST_STEPS)
-            if most < 0 and kept is not run:
-                del own[key]
-                self.registry.leave_out(kept, _ENDED_LONG_AGO)
+        own[run.key] = _steps(run)
+
+    def _let_go(self, namespace: str, name: str) -> None:
+        """Forget an ended run, unless it is gone or has been retried."""
+        key = RunKey(namespace, name)
+        del self._ended[namespace][key]
+        run = self.registry.runs.get(key)
+        if run is not None and run.observed.ended and run.key not in self.registry.unsettled:
+            self.registry.leave_out(run, _ENDED_LONG_AGO)
 
     def to_announce(self) -> Iterator[TrackedRun]:
         """Yield the runs that were left out since the last call, each once."""
@@ -106,9 +104,10 @@ class Intake:
             yield self._to_announce.pop()
 
     def _ordered(self) -> Sequence[TrackedRun]:
-        """Return the runs of which something is left to do: those held back last, oldest first."""
+        """Return the runs of which something is left to do, in the order in which they come in."""
         return sorted(
-            self.registry.unsettled.ordered(), key=lambda run: bool(run.observed.state.blocked)
+            self.registry.unsettled.ordered(),
+            key=lambda run: (bool(run.observed.state.blocked), run.plan is None),
         )
 
 
@@ -119,6 +118,10 @@ def over_budget_text(most_steps: int) -> str:
         " PlacementPolicy), and older runs of this one have that many; it gets its plan when they"
         " have ended"
     )
+
+
+def _steps(run: TrackedRun) -> int:
+    return max(run.steps, _LEAST_STEPS)
 
 
 def _steps_to_read(run: TrackedRun) -> int:

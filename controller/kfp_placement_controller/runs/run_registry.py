@@ -42,6 +42,9 @@ class UnsettledRuns:
         if self._runs.pop(key, None) is not None:
             self._ordered = None
 
+    def __contains__(self, key: RunKey) -> bool:
+        return key in self._runs
+
     def ordered(self) -> Sequence[TrackedRun]:
         """Return these runs, the oldest first."""
         if self._ordered is None:
