@@ -6,7 +6,7 @@ runs without a plan. Ended runs are kept, as somebody may retry them, while open
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -98,10 +98,10 @@ class Intake:
         if run is not None and run.observed.ended and run.key not in self.registry.unsettled:
             self.registry.leave_out(run, _ENDED_LONG_AGO)
 
-    def to_announce(self) -> Iterator[TrackedRun]:
-        """Yield the runs that were left out since the last call, each once."""
-        while self._to_announce:
-            yield self._to_announce.pop()
+    def to_announce(self) -> list[TrackedRun]:
+        """Return the runs that were left out for the first time since the last call."""
+        runs, self._to_announce = self._to_announce, []
+        return runs
 
     def _ordered(self) -> Sequence[TrackedRun]:
         """Return the runs of which something is left to do, in the order in which they come in."""
