@@ -6,6 +6,7 @@ else.
 
 import copy
 import json
+import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -625,6 +626,17 @@ def test_a_run_of_the_largest_size_is_compared_whole(cluster, stolen, tenant):
     for attack in (less, ended):
         assert HELD_BY_US in refusal(api.patch, run, attack)
     assert api.patch(run, suspend)["spec"]["suspend"] is True
+
+
+def test_junk_in_a_run_costs_the_server_little(cluster, stolen, tenant):
+    """To go through so many labels took 20 s of the API server's time, for each of our writes."""
+    run = a_workflow(tenant)
+    run["metadata"]["labels"] |= {f"{number:x}": "" for number in range(30_000)}
+    version = cluster.create(run)["metadata"]["resourceVersion"]
+    begin = time.monotonic()
+    suspend = holds.suspending_patch(version, "other")
+    assert HELD_BY_US in refusal(stolen["queue"].patch, run, suspend)
+    assert time.monotonic() - begin < 10
 
 
 def test_a_limit_that_fails_holds_up_nobody_else(cluster, stolen, tenant):
