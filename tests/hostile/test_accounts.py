@@ -637,6 +637,25 @@ def test_junk_in_a_run_costs_the_server_little(cluster, stolen, tenant):
     suspend = holds.suspending_patch(version, "other")
     assert HELD_BY_US in refusal(stolen["queue"].patch, run, suspend)
     assert time.monotonic() - begin < 10
+    cluster.delete(run)
+
+
+def test_no_junk_keeps_a_run_from_being_preempted(cluster, tenant):
+    rules = [{"apiGroups": ["argoproj.io"], "resources": ["workflows"], "verbs": ["*"]}]
+    cluster.create(objects.an_object(f"{housekeeping.RBAC}/v1", "Role", "all", tenant, rules=rules))
+    author = housekeeping.new_account(cluster, tenant, "author", "all", "Role")
+    cluster.create(manifests.a_queue(tenant))
+    junk = {f"{number:x}": "" for number in range(1_001)}
+    labels = {"metadata": {"labels": junk}}
+    for attack in (labels, {"spec": junk}, {"status": junk}, merged(labels, {"status": None})):
+        run = merged(a_workflow(tenant), attack)
+
+        def is_held(run: JsonObject = run) -> bool:
+            return "at most 1,000 labels" in refusal(author.create, run, dryRun="All")
+
+        wait_until(is_held, "the run to be refused", 60)
+    run = author.create(a_workflow(tenant))
+    assert "at most 1,000 labels" in refusal(author.patch, run, labels)
 
 
 def test_a_limit_that_fails_holds_up_nobody_else(cluster, stolen, tenant):
