@@ -1,0 +1,274 @@
+"""What tenants write of pods, runs, images and histories is believed only as far as it can be."""
+
+import base64
+import gzip
+import json
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from kfp_placement_engine.contract.keys import API_VERSION, SPEED_LABEL
+from kfp_placement_kube.kinds import JsonObject
+from tests.controller.end_to_end.queues import set_queue, wait_status
+from tests.controller.end_to_end.small_pipelines import chain, compiled, step
+from tests.controller.end_to_end.teams import Team, team_of
+from tests.controller.hold_cases import is_held
+from tests.controlplane import housekeeping, objects
+from tests.controlplane.argo.pods import owner_reference
+from tests.controlplane.argo.state import ANNOTATION_NODE_NAME
+from tests.controlplane.plane import ControlPlane, PlaneOptions
+from tests.controlplane.waiting import wait_until
+from tests.support.attacks import run_of_steps
+from tests.support.installation import PLANNER, Installation, InstallationOptions
+from tests.support.process_usage import cpu_seconds
+
+FAST, SLOW = "fast", "slow"
+"""The node that plans prefer, of 64 CPU, and the other, of 12."""
+
+POLICY = {"engine": {"budget": "300ms"}, "defaults": {"driver": "100ms"}}
+LABEL = "workflows.argoproj.io/workflow"
+LONG = '{"duration": "10m"}'
+
+
+@dataclass
+class Neighbours:
+    """A tenant that attacks, and a team that suffers from it or not.
+
+    Attributes:
+        installation: the installation that both share.
+        tenant, team: their namespaces.
+    """
+
+    installation: Installation
+    tenant: Team
+    team: Team
+
+    def forge(self, run: str, pods: int = 3, node: str = "", **metadata: Any) -> None:
+        """Create bound pods of the tenant that take 60 of 64 CPU, and say that they are a run's."""
+        workflow = self.tenant.workflow(run)
+        for number in range(pods):
+            cpu = {"cpu": str(60 // pods)}
+            pod = objects.pod(f"forged-{number}", self.tenant.name, cpu, nodeName=FAST)
+            pod["metadata"]["labels"] = {LABEL: run}
+            pod["metadata"]["annotations"] = {"kfp-placement.dev/hints": LONG} | (
+                {ANNOTATION_NODE_NAME: f"{run}{node}"} if node else {}
+            )
+            pod["metadata"]["ownerReferences"] = [owner_reference(workflow)]
+            pod["metadata"] |= metadata
+            self.tenant.api.create(pod)
+
+    def planned_node(self, workflow: Mapping[str, Any]) -> str:
+        """Where the only step of a new run of the team is planned first."""
+        run = self.team.submit(workflow)
+
+        def node() -> str | None:
+            placement = self.team.placement(run)
+            if placement is None:
+                return None
+            rows = placement.planned_rows().rows
+            return next((placement.node_name(row.node) for row in rows if row), None)
+
+        found = wait_until(node, f"a plan of {run}", 20)
+        self.team.wait_for_success(run)
+        return str(found)
+
+    def seconds_to_plan(self) -> float:
+        """How long a new run of the team waits for its plan."""
+        begun = time.monotonic()
+        self.planned_node(chain("small", 0.1))
+        return time.monotonic() - begun
+
+
+@pytest.fixture(scope="module")
+def installation(control_plane_programs) -> Iterator[Installation]:
+    """Two nodes, gates, queues and histories, with stand-ins of Argo and of kubelets."""
+    options = InstallationOptions(features=("gates", "queue", "history"), policy=POLICY)
+    nodes = [
+        objects.node(FAST, {"cpu": "64", "memory": "256Gi"}, {SPEED_LABEL: "2"}),
+        objects.node(SLOW, {"cpu": "12"}, {SPEED_LABEL: "1"}),
+    ]
+    with ControlPlane(PlaneOptions(simulate_pods=False)) as plane:
+        housekeeping.add_nodes(plane.api, *nodes)
+        with Installation(plane, options) as running:
+            yield running
+
+
+@pytest.fixture
+def neighbours(installation) -> Iterator[Neighbours]:
+    with team_of(installation) as tenant, team_of(installation) as team:
+        yield Neighbours(installation, tenant, team)
+        tenant.tidy()
+        team.tidy()
+
+
+def wide(name: str = "wide", count: int = 1) -> JsonObject:
+    """A run of steps of 8 CPU, side by side."""
+
+    def body() -> None:
+        for number in range(count):
+            step(f"s{number}", cpu="8", duration="500ms")
+
+    return compiled(name, body)
+
+
+def long_run(neighbours: Neighbours) -> str:
+    """A run of the tenant with a plan, whose first step takes a minute."""
+    run = neighbours.tenant.submit(chain("long", 60.0))
+    wait_until(lambda: neighbours.tenant.placement(run), "a plan of the tenant")
+    return run
+
+
+FORGERIES: dict[str, JsonObject] = {
+    "a label": {"ownerReferences": []},
+    "an owner that does not control": {"node": ".root.s1.executor", "ownerReferences": None},
+    "no step": {},
+    "an unknown step": {"node": ".root.s7.executor"},
+    "a small step": {"node": ".root.s1.executor"},
+    "a driver": {"node": ".root.s1-driver"},
+    "a driver of the run": {"node": ".root-driver"},
+    "other attempts": {"node": "(0).root(0).s1(0).executor(7)"},
+}
+
+
+@pytest.mark.parametrize("how", FORGERIES)
+def test_pods_that_claim_to_be_of_a_run_hide_no_room(neighbours, how):
+    """With the room in sight, the step of 8 CPU can only be planned on the other node."""
+    run, forgery = long_run(neighbours), dict(FORGERIES[how])
+    if forgery.get("ownerReferences", ()) is None:
+        reference = owner_reference(neighbours.tenant.workflow(run))
+        forgery["ownerReferences"] = [{**reference, "controller": False}]
+    assert neighbours.planned_node(wide()) == FAST
+    neighbours.forge(run, **forgery)
+    assert neighbours.planned_node(wide()) == SLOW
+
+
+def test_amounts_that_nobody_has_hide_no_room(neighbours):
+    """A limit beyond int64 is valid, and says nothing of what is requested."""
+    pod = objects.pod("odd", neighbours.tenant.name, {"cpu": "60"}, nodeName=FAST)
+    pod["metadata"]["annotations"] = {"kfp-placement.dev/hints": LONG}
+    resources = pod["spec"]["containers"][0]["resources"]
+    resources["requests"] |= {"memory": "1Mi"}
+    resources["limits"] = {"memory": "1e30"}
+    neighbours.tenant.api.create(pod)
+    assert neighbours.planned_node(wide()) == SLOW
+
+
+def test_pods_of_a_run_that_waits_take_room_from_the_queue(neighbours):
+    """A held run of no CPU hides 60 of the 76 CPU of the cluster; the next needs 24 of them."""
+    tenant, team = neighbours.tenant, neighbours.team
+    for each in (tenant, team):
+        set_queue(each, quota={"runs": 9 if each is team else 0}, overcommit=1)
+    held = tenant.submit(chain("held", 0.1))
+    wait_until(lambda: is_held(tenant.workflow(held)), "the tenant's run to wait")
+    neighbours.forge(held)
+    time.sleep(1)
+    run = team.submit(wide(count=3))
+    wait_until(
+        lambda: "of the cluster" in wait_status(team, run).get("message", ""),
+        "it to wait",
+        30,
+        lambda: (wait_status(team, run), tenant.pods()),
+    )
+    assert is_held(team.workflow(run))
+    housekeeping.delete_pods(tenant.api, tenant.name)
+    team.wait_for_success(run)
+
+
+def sized(name: str, size: str | None) -> JsonObject:
+    """A run of one step with an image that no node holds, of this size as it says."""
+    image: dict[str, Any] = {} if size is None else {"image_size": size}
+
+    def body() -> None:
+        step("s1", duration="20s", **image)
+
+    return compiled(name, body)
+
+
+def test_sizes_of_images_are_not_believed_of_other_namespaces(neighbours):
+    """Both runs are in one search; at 50 MB/s, an exbibyte takes 700 years."""
+    with neighbours.installation.paused(PLANNER):
+        neighbours.tenant.submit(sized("large", "1Ei"))
+        run = neighbours.team.submit(sized("usual", None))
+    placement = wait_until(lambda: neighbours.team.placement(run), "a plan")
+    for _ in range(10):
+        assert placement is not None
+        assert placement.spec.makespan_seconds < 100
+        time.sleep(0.5)
+        placement = neighbours.team.placement(run)
+
+
+def statuses() -> Iterator[JsonObject]:
+    """Statuses of Workflows that their owners may write."""
+    node = {"name": "NAME.s0", "displayName": "s0", "type": "Pod", "phase": "Running"}
+    yield {
+        "startedAt": "9999-12-31T23:59:59Z",
+        "nodes": {"a": {**node, "startedAt": "0001-01-01T00:00:00Z"}},
+    }
+    yield {"finishedAt": "9999-12-31T23:59:59Z", "startedAt": "9999-12-31T23:59:59Z"}
+    yield {
+        "nodes": {
+            "a": {**node, "startedAt": "9999-12-31T23:59:59Z", "finishedAt": "1970-01-01T00:00:00Z"}
+        }
+    }
+    cycle = {
+        "a": {**node, "children": ["b"]},
+        "b": {**node, "name": "NAME", "children": ["a", "b"]},
+    }
+    yield {"nodes": cycle}
+    wide = {"name": "NAME.s0(1000000000:{})", "type": "StepGroup", "phase": "Running"}
+    yield {"nodes": {str(n): {**wide, "name": f"NAME.s0({10**9 + n}:x)"} for n in range(50)}}
+    bomb = gzip.compress(b'{"a":' + b"[" * 10 + b"0," * 20_000_000)
+    yield {"compressedNodes": base64.b64encode(bomb).decode()}
+    yield {"compressedNodes": "x" * 1000, "offloadNodeStatusVersion": "v1"}
+    yield {
+        "nodes": {
+            "a": {
+                **node,
+                "phase": "Sleeping",
+                "outputs": {"parameters": [{"name": "x", "value": "9" * 9999}]},
+            }
+        }
+    }
+
+
+def test_statuses_that_owners_write_stop_nobody(neighbours):
+    """And the planner works for less than a second on each of them."""
+    tenant, planner = neighbours.tenant, neighbours.installation.processes[PLANNER].pid
+    for number, status in enumerate(statuses()):
+        name = f"odd-{number}"
+        workflow = run_of_steps(3, name, tenant.name)
+        # Argo is not asked about what it has not begun.
+        workflow["metadata"]["labels"] = {"workflows.argoproj.io/controller-instanceid": "nobody"}
+        status = json.loads(json.dumps({"phase": "Running", **status}).replace("NAME", name))
+        tenant.api.create({**workflow, "status": status})
+    before = cpu_seconds(planner)
+    assert neighbours.seconds_to_plan() < 10
+    time.sleep(3)
+    assert cpu_seconds(planner) - before < 8
+    assert neighbours.installation.processes[PLANNER].pid == planner
+
+
+def test_histories_that_finalizers_keep_are_not_more_than_allowed(neighbours):
+    """Every run of a new pipeline would make one, and remove another that stays."""
+    tenant = neighbours.tenant
+    for number in range(200):
+        history = objects.an_object(API_VERSION, "PipelineHistory", f"old-{number}", tenant.name)
+        history["metadata"]["finalizers"] = ["example.com/kept"]
+        tenant.api.create({**history, "spec": {"pipeline": f"old-{number}"}})
+    for number in range(3):
+        tenant.wait_for_success(tenant.submit(chain(f"new{number}", 0.1)))
+    time.sleep(10)
+    stored = tenant.api.list(API_VERSION, "PipelineHistory", tenant.name)
+    try:
+        assert len(stored) <= 201
+        assert sum("deletionTimestamp" in each["metadata"] for each in stored) <= 2
+        versions = {each["metadata"]["resourceVersion"] for each in stored}
+        time.sleep(5)
+        stored = tenant.api.list(API_VERSION, "PipelineHistory", tenant.name)
+        assert {each["metadata"]["resourceVersion"] for each in stored} == versions
+    finally:
+        for each in stored:
+            tenant.api.patch(each, {"metadata": {"finalizers": None}})
