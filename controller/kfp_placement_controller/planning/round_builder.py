@@ -16,8 +16,6 @@ from kfp_placement_controller.runs.open_runs import (
 from kfp_placement_controller.runs.overheads import OverheadsByNamespace
 from kfp_placement_controller.runs.planner_parameters import MOST_LAG, PlanningParams
 from kfp_placement_controller.runs.run_registry import RunRegistry
-from kfp_placement_controller.runs.running_pods import beyond_plans
-from kfp_placement_controller.sources.load import TakenRoom
 from kfp_placement_controller.sources.source import PodRun
 from kfp_placement_engine.contract.policy import planning_policy
 from kfp_placement_engine.model.active_runs import ActiveRun
@@ -135,18 +133,14 @@ class RoundBuilder:
         runs = (*to_replan, *movable, *fixed)
         now = _in_step(runs, now)
         running = {run.key: run.running_pods(now) for run in runs}
-        pods = tuple(chain.from_iterable(running.values()))
         return PlanningRound(
             number=self._rounds,
             to_replan=tuple(self._active_run(run, now) for run in to_replan),
             movable=tuple(self._active_run(run, now) for run in movable),
             reserved=tuple(run.reserved(now, running[run.key]) for run in movable),
-            fixed=(
-                *(run.reserved(now, running[run.key]) for run in fixed),
-                beyond_plans(pods),
-            ),
+            fixed=tuple(run.reserved(now, running[run.key]) for run in fixed),
             cluster=self.cluster.snapshot(
-                (TakenRoom.of_pod(each.pod) for each in pods),
+                (each.covered for each in chain.from_iterable(running.values())),
                 {run.key.namespace for run in runs},
             ),
             options=options,

@@ -159,7 +159,7 @@ class PlannedRun(OpenRun):
             running: result of `running_pods` for this run.
         """
         elapsed = (now - self.observed.submitted_at).total_seconds()
-        rooms = [each.room(each.planned) for each in running]
+        rooms = [each.reserved for each in running]
         for planned in self._planned_rooms:
             status = self.tracked.statuses.get(planned.step, _NOT_STARTED)
             if not (status.unstarted and planned.node) or self.tracked.awaits_pod(planned.step):

@@ -1,10 +1,10 @@
 """Pods that plans of their runs have room for; all others are load like everybody's.
 
 Anybody may make pods that belong to their own run. So of each step one pod counts, or that of its
-driver, and what it requests beyond the plan takes room as well.
+driver, and what it requests beyond the plan is load as well.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 from typing import NamedTuple
 
@@ -12,13 +12,14 @@ from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.runs.run_pods import RunPod
 from kfp_placement_controller.runs.run_reading import RunReading
 from kfp_placement_controller.runs.tracked_run import TrackedRun
+from kfp_placement_controller.sources.load import NodeLoad, TakenRoom
 from kfp_placement_engine.lowering.pods import DRIVER_REQUESTS, requests_of
 from kfp_placement_engine.lowering.work import duration_of
-from kfp_placement_engine.model.active_runs import ReservedRoom, ReservedRun
+from kfp_placement_engine.model.active_runs import ReservedRoom
 from kfp_placement_engine.model.run_graph import Step
 from kfp_placement_engine.plans.assumptions import Assumptions
 from kfp_placement_engine.readers.tree.run_outcomes import PodIdentity, PodRole
-from kfp_placement_engine.units.resources import Resources, bounded, minus
+from kfp_placement_engine.units.resources import Resources, least, with_pod
 
 _USUAL = Assumptions()
 
@@ -36,17 +37,16 @@ class RunningPod(NamedTuple):
     planned: Resources
     left_seconds: float
 
-    def room(self, requests: Resources) -> ReservedRoom:
-        """Return room on its node for as long as it runs."""
-        return ReservedRoom(self.pod.node_name, 0.0, self.left_seconds, requests)
+    @property
+    def reserved(self) -> ReservedRoom:
+        """Room that the plan has for it."""
+        return ReservedRoom(self.pod.node_name, 0.0, self.left_seconds, self.planned)
 
-
-def beyond_plans(pods: Iterable[RunningPod]) -> ReservedRun:
-    """Return the room that pods take beyond what plans have for them."""
-    excesses = ((each, bounded(minus(each.pod.requests, each.planned))) for each in pods)
-    # Plans count them among the pods of their nodes.
-    rooms = (each.room({**excess, "pods": 0}) for each, excess in excesses if excess)
-    return ReservedRun("pods beyond their plans", tuple(rooms), weight=0.0)
+    @property
+    def covered(self) -> TakenRoom:
+        """Room that it takes, as far as the plan has room for it; the rest is load."""
+        used = with_pod(least(self.pod.requests, self.planned))
+        return TakenRoom(self.pod.node_name, NodeLoad(used, self.pod.scored_requests))
 
 
 def running_pods(run: TrackedRun, reading: RunReading, now: datetime) -> Iterator[RunningPod]:

@@ -35,7 +35,7 @@ def with_reservations(
     # There are few kinds of requests. Each is a class of pods that every node lets on.
     kinds: dict[tuple[tuple[str, int], ...], int] = {}
     kind = [kinds.setdefault(tuple(sorted(room.requests.items())), len(kinds)) for _, room in rooms]
-    requests = amounts([{**with_pod({}), **dict(each)} for each in kinds], problem.resource_names)
+    requests = amounts([with_pod(dict(each)) for each in kinds], problem.resource_names)
     offset, width = arrays.feasible.shape
     none = np.full(count, -1, np.int64)
     starts = {

@@ -98,7 +98,7 @@ class ReservedRoom:
     Attributes:
         node: name of the node.
         start_seconds, end_seconds: times counted from now; a step that runs already starts at 0.
-        requests: reserved resources, in canonical units; one of `pods` if that is not among them.
+        requests: reserved resources, in canonical units, without `pods`.
     """
 
     node: str
