@@ -73,9 +73,9 @@ class Neighbours:
             rows = placement.planned_rows().rows
             return next((placement.node_name(row.node) for row in rows if row), None)
 
-        found = wait_until(node, f"a plan of {run}", 20)
+        planned = wait_until(node, f"a plan of {run}", 20)
         self.team.wait_for_success(run)
-        return str(found)
+        return str(planned)
 
     def seconds_to_plan(self) -> float:
         """How long a new run of the team waits for its plan."""
