@@ -13,6 +13,7 @@ from kfp_placement_controller.extender.app import serve_until_signal, webhook_li
 from kfp_placement_controller.extender.certificates import CertificateFiles
 from kfp_placement_controller.extender.knowledge_store import KnowledgeStore
 from kfp_placement_controller.kinds import POLICIES, RUN_QUEUES
+from kfp_placement_controller.loops.garbage import look_less_often
 from kfp_placement_controller.observed.run_queues import observe_readiness
 from kfp_placement_controller.parts import working
 from kfp_placement_controller.probes import ProbeServer
@@ -39,6 +40,7 @@ def run(settings: AdmitSettings) -> int:
     """
     client = connect(settings)
     check_access(client, needs(settings))
+    look_less_often()
     AdmitProcess(settings, client).run()
     return 0
 

@@ -16,6 +16,7 @@ from kfp_placement_controller.extender.deviations import DeviationNotes
 from kfp_placement_controller.extender.knowledge import Knowledge
 from kfp_placement_controller.extender.knowledge_store import KnowledgeStore
 from kfp_placement_controller.kinds import LOCATIONS, PLACEMENTS, POLICIES
+from kfp_placement_controller.loops.garbage import look_less_often
 from kfp_placement_controller.loops.guard_loop import GuardLoop
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.parts import working
@@ -56,6 +57,7 @@ def run(settings: ExtendSettings) -> int:
     """
     client = connect(settings)
     check_access(client, needs(settings))
+    look_less_often()
     ExtendProcess(settings, client).run()
     return 0
 

@@ -4,6 +4,7 @@
 """
 
 import collections
+import contextlib
 import json
 import socket
 import ssl
@@ -37,7 +38,13 @@ def connected(
         return plain
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    return context.wrap_socket(plain)
+    encrypted = context.wrap_socket(plain, do_handshake_on_connect=False)
+    try:
+        encrypted.do_handshake()
+    except OSError:
+        encrypted.close()
+        raise
+    return encrypted
 
 
 def status_of(connection: socket.socket) -> str:
@@ -97,13 +104,55 @@ def flood(port: int, path: str, seconds: float, length: int, threads: int) -> di
     return dict(outcomes)
 
 
+def hold(port: int, path: str, count: int) -> dict[str, float]:
+    """Begin many requests at once from one address, say how many go on, and stay."""
+    held = []
+    for _ in range(count):
+        with contextlib.suppress(OSError):
+            opened = connected(port, "127.0.0.4", tls=path == "/mutate")
+            opened.sendall(b"GET")
+            held.append(opened)
+    time.sleep(0.5)
+    going_on = [each for each in held if goes_on(each)]
+    print(json.dumps({"held": len(going_on)}), flush=True)
+    time.sleep(30)
+    return {}
+
+
+def goes_on(connection: socket.socket) -> bool:
+    """Return whether the other side has not ended a connection."""
+    connection.settimeout(0.01)
+    try:
+        return connection.recv(1) != b""
+    except TimeoutError:
+        return True
+    except OSError:
+        return False
+
+
+def reach(port: int, _path: str) -> dict[str, float]:
+    """Connect by every address of this machine; returns 1 for those that are answered."""
+    addresses = {HOST, "127.0.0.6", *socket.gethostbyname_ex(socket.gethostname())[2]}
+    with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as route:
+        # Sends nothing.
+        route.connect(("192.0.2.1", 9))
+        addresses.add(route.getsockname()[0])
+    reached = dict.fromkeys(sorted(addresses), 0.0)
+    for address in addresses:
+        with contextlib.suppress(OSError), socket.create_connection((address, port), 2):
+            reached[address] = 1.0
+    return reached
+
+
 def numbers(texts: list[str]) -> Iterator[float]:
     """Yield the numbers in texts."""
     for text in texts:
         yield float(text) if "." in text else int(text)
 
 
-ATTACKS: dict[str, Callable[..., dict[str, float]]] = {"withhold": withhold, "flood": flood}
+ATTACKS: dict[str, Callable[..., dict[str, float]]] = {
+    each.__name__: each for each in (withhold, flood, hold, reach)
+}
 
 
 def main(name: str, port: str, path: str, *others: str) -> None:

@@ -5,8 +5,9 @@ import gc
 THRESHOLDS = (10_000, 10, 50)
 """Thresholds of the garbage collector; Python's own are (700, 10, 10).
 
-With these, taking in the objects of the start needs half the CPU time, and full collections, which
-take 200 ms with many histories, are rare.
+With these, taking in the objects of the start needs half the CPU time, full collections, which
+take 200 ms with many histories, are rare, and a question of a megabyte that is made of empty lists
+takes 45 ms instead of 230.
 """
 
 
