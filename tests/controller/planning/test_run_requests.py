@@ -412,3 +412,59 @@ def test_a_held_run_needs_what_the_templates_of_others_need(cluster):
             cluster.feed(kind, ("team", "library"), read(raw))
     cluster.settle()
     assert cluster.peak()["cpu"] > 0
+
+
+def rewrite(cluster: QueuedCluster, name: str = "wf") -> Any:
+    """The spec of a run, to be rewritten; what has been done before is told."""
+    cluster.settle()
+    return cluster.simulated.workflows[name].workflow["spec"]
+
+
+def test_a_demand_follows_the_spec_of_a_held_run_and_of_one_that_goes_on(cluster):
+    cluster.submit_and_settle(wide())
+    for cpu, peak in (("3", 6000), ("2", 4000)):
+        spec = rewrite(cluster)
+        spec["templates"][1]["container"]["resources"] = {"requests": {"cpu": cpu}}
+        cluster.settle()
+        assert cluster.peak()["cpu"] == peak
+        cluster.release() if cpu == "3" else None
+
+
+def test_a_spec_in_the_form_of_argo_is_planned_once(cluster, monkeypatch):
+    cluster.submit_and_settle(wide())
+    planned = []
+    alone = cluster.coordinator.requests.builder.plan_alone
+    monkeypatch.setattr(
+        cluster.coordinator.requests.builder,
+        "plan_alone",
+        lambda *given: planned.append(given) or alone(*given),
+    )
+    for template in rewrite(cluster)["templates"]:
+        template |= {"inputs": {}, "outputs": {}, "metadata": template.get("metadata") or {}}
+    cluster.settle()
+    assert planned == []
+    assert cluster.peak() == {"cpu": 2000, "pods": 2}
+
+
+def test_a_run_that_can_no_longer_be_read_gives_nothing_back(cluster):
+    cluster.submit_and_settle(wide())
+    rewrite(cluster)["entrypoint"] = "nothing"
+    cluster.settle()
+    assert "nothing" in cluster.spec().problem
+    assert cluster.peak() == {"cpu": 2000, "pods": 2}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"hooks": {"running": {"template": "step", "expression": "true"}}}, "hook running"),
+        ({"podSpecPatch": "{{workflow.labels.patch}}"}, "podSpecPatch is known only at run time"),
+    ],
+    ids=["hook", "patch"],
+)
+def test_what_cannot_be_known_of_a_run_is_a_problem_beside_its_demand(cluster, change, words):
+    manifest = wide()
+    manifest["spec"] |= change
+    cluster.submit_and_settle(manifest)
+    assert cluster.peak() == {"cpu": 2000, "pods": 2}
+    assert words in cluster.spec().problem
