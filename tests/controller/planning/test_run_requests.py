@@ -2,6 +2,7 @@
 
 from functools import partial
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -432,17 +433,13 @@ def test_a_demand_follows_the_spec_of_a_held_run_and_of_one_that_goes_on(cluster
 
 def test_a_spec_in_the_form_of_argo_is_planned_once(cluster, monkeypatch):
     cluster.submit_and_settle(wide())
-    planned = []
-    alone = cluster.coordinator.requests.builder.plan_alone
-    monkeypatch.setattr(
-        cluster.coordinator.requests.builder,
-        "plan_alone",
-        lambda *given: planned.append(given) or alone(*given),
-    )
+    builder = cluster.coordinator.requests.builder
+    planned = Mock(wraps=builder.plan_alone)
+    monkeypatch.setattr(builder, "plan_alone", planned)
     for template in rewrite(cluster)["templates"]:
         template |= {"inputs": {}, "outputs": {}, "metadata": template.get("metadata") or {}}
     cluster.settle()
-    assert planned == []
+    planned.assert_not_called()
     assert cluster.peak() == {"cpu": 2000, "pods": 2}
 
 
