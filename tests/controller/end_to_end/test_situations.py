@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 import pytest
 from kfp import dsl, kubernetes
 
-from kfp_placement_engine.contract.keys import API_VERSION
+from kfp_placement_engine.contract.keys import API_VERSION, HOST_LABEL
 from kfp_placement_engine.contract.placement import ConditionReason, ConditionType
 from kfp_placement_engine.contract.rows import StateRow
 from kfp_placement_engine.model.step_state import WaitingFor
@@ -34,6 +34,26 @@ def succeeds(team: Team, workflow: JsonObject) -> dict[str, str]:
     run = team.submit(workflow)
     team.wait_for_success(run)
     return bound(team)
+
+
+@pytest.fixture
+def urgent(team):
+    """A priority above that of all other pods of users."""
+    name, version = f"urgent-{team.name}", "scheduling.k8s.io/v1"
+    made = team.api.create(objects.an_object(version, "PriorityClass", name, value=1000))
+    yield name
+    team.api.delete(made)
+
+
+def test_our_scheduler_preempts_with_the_rights_of_its_account(team, urgent):
+    """As every kube-scheduler does, though admission limits what it writes of pods."""
+    room = {"cpu": "1500m"}
+    only = {"schedulerName": "kfp-placement", "nodeSelector": {HOST_LABEL: HOME}}
+    team.add_pod("low", room, "60s", **only)
+    housekeeping.wait_for_node(team.api, "low", team.name)
+    team.add_pod("high", room, "100ms", priorityClassName=urgent, **only)
+    assert housekeeping.wait_for_node(team.api, "high", team.name) == HOME
+    assert team.api.find("v1", "Pod", "low", team.name) is None
 
 
 # Volumes.
