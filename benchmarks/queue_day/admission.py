@@ -132,6 +132,14 @@ class Queue:
             del self._admitted[run]
         return self._decided(now)
 
+    def ticked(self, now: float) -> list[int]:
+        """Return the runs that start now, since time has passed."""
+        return self._decided(now)
+
+    def is_stopped(self, run: int) -> bool:
+        """Return false: without namespaces and priorities no run is stopped."""
+        return False
+
     def simulation(self, ends_seconds: Mapping[int, float]) -> QueueSimulation:
         """Return the simulation that forecasts starts.
 

@@ -13,7 +13,7 @@ from itertools import count
 from random import Random
 from typing import Protocol
 
-from benchmarks.queue_day.nodes import Cluster
+from benchmarks.queue_day.nodes import NODES, Cluster
 from benchmarks.queue_day.runs import WORKER, Amounts, Run, Step
 
 DRIVER_SECONDS = 5.0
@@ -31,6 +31,12 @@ class Gatekeeper(Protocol):
     def ended(self, run: int, stage: int, index: int, now: float) -> list[int]:
         """Take in that a step of a run has ended, and return the runs that start now."""
 
+    def ticked(self, now: float) -> list[int]:
+        """Take in that time has passed, and return the runs that start now."""
+
+    def is_stopped(self, run: int) -> bool:
+        """Return whether a run that has begun must make no new pods until it starts again."""
+
 
 class AtOnce:
     """Gatekeeper that starts every run when it is submitted."""
@@ -45,6 +51,14 @@ class AtOnce:
     def ended(self, run: int, stage: int, index: int, now: float) -> list[int]:
         """Return no runs: none waits."""
         return []
+
+    def ticked(self, now: float) -> list[int]:
+        """Return no runs: none waits."""
+        return []
+
+    def is_stopped(self, run: int) -> bool:
+        """Return false: no run is stopped."""
+        return False
 
 
 @dataclass(frozen=True)
@@ -126,6 +140,9 @@ def simulate(
     gatekeeper: Gatekeeper,
     order: PodOrder | None = None,
     observe: Callable[[Cluster], None] = lambda cluster: None,
+    *,
+    nodes: Sequence[Amounts] = NODES,
+    tick_seconds: float = 0.0,
 ) -> Outcome:
     """Simulate until nothing happens any more.
 
@@ -134,27 +151,39 @@ def simulate(
         gatekeeper: object that decides when runs start.
         order: order in which pods are tried.
         observe: function called with the cluster after every event.
+        nodes: nodes of the cluster.
+        tick_seconds: time between two decisions without an event; 0 = there are none.
     """
-    return _Simulation(runs, gatekeeper, order or PodOrder()).outcome(observe)
+    simulation = _Simulation(runs, gatekeeper, order or PodOrder(), nodes)
+    return simulation.outcome(observe, tick_seconds)
 
 
 class _Simulation:
-    def __init__(self, runs: Sequence[Run], gatekeeper: Gatekeeper, order: PodOrder) -> None:
+    def __init__(
+        self,
+        runs: Sequence[Run],
+        gatekeeper: Gatekeeper,
+        order: PodOrder,
+        nodes: Sequence[Amounts],
+    ) -> None:
         self._runs = runs
         self._gatekeeper = gatekeeper
         self._order = order
         self._rng = Random(order.seed)
-        self._cluster = Cluster()
+        self._cluster = Cluster(nodes)
         self._now = 0.0
         self._events: list[tuple[float, int, Callable[[], None]]] = []
         self._numbers = count()
         self._pods: list[Pod] = []
         self._works: list[StepWork] = []
         self._left = [0] * len(runs)
+        self._next = [0] * len(runs)
         self._completed: dict[int, float] = {}
         self._pod_seconds = 0.0
 
-    def outcome(self, observe: Callable[[Cluster], None]) -> Outcome:
+    def outcome(self, observe: Callable[[Cluster], None], tick_seconds: float) -> Outcome:
+        if tick_seconds:
+            self._at(tick_seconds, partial(self._tick, tick_seconds))
         for number, run in enumerate(self._runs):
             self._at(run.submitted_seconds, partial(self._arrive, number))
         while self._events:
@@ -183,13 +212,20 @@ class _Simulation:
     def _arrive(self, run: int) -> None:
         self._begin(self._gatekeeper.arrived(run, self._now))
 
+    def _tick(self, seconds: float) -> None:
+        if self._events:
+            self._at(self._now + seconds, partial(self._tick, seconds))
+            self._begin(self._gatekeeper.ticked(self._now))
+
     def _begin(self, runs: Sequence[int]) -> None:
         for run in runs:
-            self._drive(run, 0)
+            # One that was stopped may go on with steps that have pods already.
+            if not self._left[run]:
+                self._drive(run, self._next[run])
 
     def _drive(self, run: int, stage: int) -> None:
         """Run the drivers of a stage, which create its pods."""
-        self._left[run] = len(self._runs[run].stages[stage])
+        self._left[run], self._next[run] = len(self._runs[run].stages[stage]), stage + 1
         self._at(self._now + DRIVER_SECONDS, lambda: self._create(run, stage))
 
     def _create(self, run: int, stage: int) -> None:
@@ -243,8 +279,8 @@ class _Simulation:
         run = work.run
         self._left[run] -= 1
         if not self._left[run]:
-            if work.stage + 1 < len(self._runs[run].stages):
-                self._drive(run, work.stage + 1)
-            else:
+            if work.stage + 1 == len(self._runs[run].stages):
                 self._completed[run] = self._now
+            elif not self._gatekeeper.is_stopped(run):
+                self._drive(run, work.stage + 1)
         self._begin(self._gatekeeper.ended(run, work.stage, work.index, self._now))

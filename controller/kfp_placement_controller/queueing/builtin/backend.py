@@ -7,13 +7,11 @@ from datetime import datetime
 from typing import Any
 
 from kfp_placement_controller.queueing.backend import BY_REQUEST, Decisions
-from kfp_placement_controller.queueing.builtin.admission import waiting_verdicts
-from kfp_placement_controller.queueing.builtin.preemption import first_preemption
+from kfp_placement_controller.queueing.builtin.decision import Decision
 from kfp_placement_controller.queueing.builtin.simulation import QueueSimulation
 from kfp_placement_controller.queueing.requested_run import RequestedRun
 from kfp_placement_controller.queueing.runs import AdmittedRun, WaitingRun
 from kfp_placement_controller.queueing.situation import DrainingRun, Situation
-from kfp_placement_controller.queueing.verdicts import TAKEN_BY_OTHERS
 from kfp_placement_engine.contract.run_queue import QueueBackend
 from kfp_placement_engine.model.demand import Demand
 from kfp_placement_engine.model.keys import QueueKey
@@ -40,33 +38,19 @@ class BuiltinBackend:
         draining = situation.draining.values()
         preemptors = {each.run.observed.preempted_for for each in draining}
         preemptors |= {run.observed.preempted_for for run in situation.waiting}
-        waiting = {run.key: _as_waiting(run, situation, preemptors) for run in own_runs}
+        waiting = [_as_waiting(run, situation, preemptors) for run in own_runs]
         admitted = [_as_admitted(run, situation, now) for run in situation.admitted]
         admitted += [_as_draining(each, situation, now) for each in draining]
-        verdicts = waiting_verdicts(waiting.values(), admitted, rules, nodes, now)
-        starting = [waiting[each.key] for each in verdicts if each.is_admitted]
-        held = [each for each in verdicts if not each.is_admitted]
-        used = defaultdict[QueueKey, Counter[str]](Counter)
-        for run in admitted:
-            add_to(used[run.queue], run.demand.peak)
-        # Runs that start only now have no room to give back yet.
-        new = [replace(run.as_admitted(now), is_fixed=True) for run in starting]
-        taking = [*admitted, *new]
-        stuck = [waiting[each.key] for each in held if each.missing[0].rule in TAKEN_BY_OTHERS]
-        # A run for which room is kept counts as if it were admitted.
-        kept = [
-            replace(waiting[each.key].as_admitted(now), is_fixed=True)
-            for each in held
-            if each.keeps_room
-        ]
         uids = {run.key: run.observed.owner.uid for run in own_runs}
+        decision = Decision.of(waiting, admitted, uids, rules, nodes, now)
+        used = defaultdict[QueueKey, Counter[str]](Counter)
+        for each in admitted:
+            add_to(used[each.queue], each.demand.peak)
         return Decisions(
-            verdicts={each.key: each for each in verdicts},
-            stops=first_preemption(stuck, taking, kept, uids, rules, nodes),
+            verdicts={verdict.key: verdict for verdict in decision.verdicts},
+            stops=decision.stops,
             used=used,
-            simulations=(
-                QueueSimulation([waiting[each.key] for each in held], taking, rules, nodes),
-            ),
+            simulations=(QueueSimulation(decision.held, decision.taking, rules, nodes),),
         )
 
 
