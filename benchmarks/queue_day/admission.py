@@ -58,9 +58,14 @@ class StepInterval:
     pods: tuple[Resources, ...]
 
 
-def plan_of(run: Run) -> list[StepInterval]:
-    """Return the plan of a run alone on the empty cluster."""
-    return [_planned(work) for work in simulate([run.as_planned()], AtOnce()).works]
+def plan_of(run: Run, nodes: Sequence[Amounts] = NODES) -> list[StepInterval]:
+    """Return the plan of a run alone on the empty cluster.
+
+    Args:
+        run: the run.
+        nodes: nodes of the cluster.
+    """
+    return [_planned(work) for work in simulate([run.as_planned()], AtOnce(), nodes=nodes).works]
 
 
 def _planned(work: StepWork) -> StepInterval:

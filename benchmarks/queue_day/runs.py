@@ -83,6 +83,11 @@ def draw_day(runs_per_hour: float, seed: int, *, gangs: bool) -> list[Run]:
     return runs if gangs else [_without_workers(run) for run in runs]
 
 
+def draw_run(rng: Random) -> Run:
+    """Draw one run without workers, submitted at the beginning of the day."""
+    return _without_workers(Run(0.0, _stages(rng)))
+
+
 def _arrivals(runs_per_hour: float, rng: Random) -> Iterator[float]:
     """Yield Poisson arrivals whose rate follows the day, by thinning."""
     now = 0.0

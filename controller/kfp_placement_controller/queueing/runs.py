@@ -1,7 +1,7 @@
 """Runs that wait or were admitted, and the rules of their queues."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -42,6 +42,14 @@ Rules = Mapping[QueueKey, QueueRules]
 
 NO_RULES = QueueRules()
 """Rules where there is no RunQueue: no quota, priorities do not grow, no room is kept."""
+
+
+def rules_in_use(
+    rules: Rules, waiting: Iterable["WaitingRun"], admitted: Iterable["AdmittedRun"]
+) -> Rules:
+    """Return the rules of queues that have runs: these share the cluster."""
+    used = {run.queue for run in waiting} | {run.queue for run in admitted}
+    return {queue: each for queue, each in rules.items() if queue in used}
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,13 @@ from datetime import datetime
 from operator import itemgetter
 
 from kfp_placement_controller.queueing.builtin.reservations import Reservations
-from kfp_placement_controller.queueing.runs import NO_RULES, AdmittedRun, Rules, WaitingRun
+from kfp_placement_controller.queueing.runs import (
+    NO_RULES,
+    AdmittedRun,
+    Rules,
+    WaitingRun,
+    rules_in_use,
+)
 from kfp_placement_controller.queueing.verdicts import (
     TAKEN_BY_OTHERS,
     Lack,
@@ -48,6 +54,7 @@ def waiting_verdicts(
         The verdicts, in the order in which the runs were tried.
     """
     ordered = in_order(waiting, rules, now)
+    rules = rules_in_use(rules, ordered, admitted)
     reservations = Reservations(admitted, rules, nodes, ordered)
     runs: list[WaitingRun] = []
     # Room is kept for one run of each queue that has waited long, and for one of the cluster. Only

@@ -7,7 +7,7 @@ from datetime import datetime
 from kfp_placement_controller.queueing.backend import Stop
 from kfp_placement_controller.queueing.builtin.admission import waiting_verdicts
 from kfp_placement_controller.queueing.builtin.preemption import first_preemption
-from kfp_placement_controller.queueing.runs import AdmittedRun, Rules, WaitingRun
+from kfp_placement_controller.queueing.runs import AdmittedRun, Rules, WaitingRun, rules_in_use
 from kfp_placement_controller.queueing.verdicts import TAKEN_BY_OTHERS, Verdict
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.units.resources import Resources
@@ -50,6 +50,7 @@ class Decision:
             now: the time.
         """
         runs = {run.key: run for run in waiting}
+        rules = rules_in_use(rules, runs.values(), admitted)
         verdicts = waiting_verdicts(runs.values(), admitted, rules, nodes, now)
         held = [each for each in verdicts if not each.is_admitted]
         # Runs that start only now have no room to give back yet.

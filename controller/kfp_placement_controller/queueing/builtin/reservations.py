@@ -5,7 +5,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
 from kfp_placement_controller.queueing.builtin.gang_room import GangRoom
-from kfp_placement_controller.queueing.runs import NO_RULES, AdmittedRun, Rules, WaitingRun
+from kfp_placement_controller.queueing.runs import (
+    NO_RULES,
+    AdmittedRun,
+    QueueRules,
+    Rules,
+    WaitingRun,
+)
 from kfp_placement_controller.queueing.verdicts import RUNS, Lack, Rule
 from kfp_placement_engine.model.demand import PodGroup
 from kfp_placement_engine.model.keys import QueueKey
@@ -47,25 +53,25 @@ class _Cluster:
         change(self._of_queue[run.queue], counted)
         change(self._asleep[run.queue] if _sleeps(run) else self._taken, counted)
 
-    def share(self, queue: QueueKey, weight: float, part: float, more: Resources) -> float:
+    def share(self, queue: QueueKey, rules: QueueRules, part: float, more: Resources) -> float:
         """Return the weighted dominant share of a queue.
 
-        It is the largest ratio, over resources, of what the queue takes above its part of the
-        cluster to the cluster, divided by the weight; 0 if it takes no more than its part.
+        It is the largest ratio, over resources, of what the queue takes above its part to what may
+        be promised of the cluster, divided by the weight; 0 if it takes no more than its part.
 
         Args:
             queue: key of the queue.
-            weight: weight of the queue.
-            part: part of the cluster that is the queue's own.
+            rules: rules of the queue.
+            part: part of what may be promised that is the queue's own.
             more: resources that it would take besides.
         """
         taken, added = self._of_queue[queue], self._counted(more)
         above = [
-            (taken[name] + added.get(name, 0)) / there - part
+            (taken[name] + added.get(name, 0)) / (there * rules.overcommit) - part
             for name, there in self._capacity.items()
             if there > 0
         ]
-        return max(0.0, *above, 0.0) / weight
+        return max(0.0, *above, 0.0) / rules.weight
 
     def _counted(self, amounts: Resources) -> dict[str, int]:
         return {name: min(each, self._capacity.get(name, 0)) for name, each in amounts.items()}
@@ -170,7 +176,7 @@ class Reservations:
             return 0.0
         part = rules.weight / max(self._weights, rules.weight)
         cluster = self._clusters[_named(rules.capacity)]
-        return cluster.share(queue, rules.weight, part, more or {})
+        return cluster.share(queue, rules, part, more or {})
 
     def lacks(self, run: WaitingRun) -> tuple[Lack, ...]:
         """Return what the run lacks by the first rule that keeps it waiting; () if it may start."""
@@ -184,8 +190,17 @@ class Reservations:
         return (
             _over(Rule.QUOTA_SIZE, needs, {}, quota)
             or _over(Rule.QUOTA, needs, self._by_queue.get(run.queue, {}), quota)
-            or self._clusters[_named(rules.capacity)].lacks(run, rules.overcommit)
+            or self._clusters[_named(rules.capacity)].lacks(run, self._overcommit(run, rules))
         )
+
+    def _overcommit(self, run: WaitingRun, rules: QueueRules) -> float:
+        """Return the overcommit for a run; half of it is not lent.
+
+        Pods have room only once. If one queue could take all that may be promised, the pods of
+        others would find no node when these take their parts.
+        """
+        borrows = self.share(run.queue, run.demand.peak) > 0
+        return min(rules.overcommit, (1 + rules.overcommit) / 2) if borrows else rules.overcommit
 
     def _count(self, run: WaitingRun | AdmittedRun, sign: int) -> None:
         self._count_in_queue(run, sign)

@@ -65,11 +65,12 @@ def share(queue, runs, rules):
     weight = Fraction(rules[queue].weight)
     part = weight / sum(Fraction(each.weight) for each in rules.values())
     there = {"cpu": 12000, GPU: 4, "pods": 110}
+    overcommit = Fraction(rules[queue].overcommit)
     taken = {
         name: sum(min(run.demand.peak.get(name, 0), most) for run in runs if run.queue == queue)
         for name, most in there.items()
     }
-    return max(0, *((Fraction(taken[name], there[name]) - part) / weight for name in there))
+    return max(0, *((taken[name] / (there[name] * overcommit) - part) / weight for name in there))
 
 
 @given(cases())
@@ -77,6 +78,8 @@ def test_the_next_run_is_that_whose_queue_then_has_the_smallest_share(case):
     runs, running, rules = case
     by_key = {run.key: run for run in runs}
     verdicts = waiting_verdicts(runs, running, rules, CLUSTER, after(5))
+    used = {run.queue for run in runs} | {run.queue for run in running}
+    rules = {queue: each for queue, each in rules.items() if queue in used}
     taking = list(running)
     left = [by_key[each.key] for each in verdicts]
     for verdict in verdicts:
@@ -171,9 +174,9 @@ def test_a_thousand_runs_at_once_keep_no_other_namespace_waiting():
     flood = [waiting(f"w{n}", cpu=1, queue=A, priority=1_000_000) for n in range(1000)]
     late = waiting("late", cpu=2, queue=B, submitted_at=after(1))
     verdicts = waiting_verdicts([*flood, late], [], equal(aging_per_hour=1.0), CLUSTER, after(1))
-    # The third of the cluster that is its own is tried first: its runs are older.
-    assert verdicts[4].key == late.key
-    assert verdicts[4].is_admitted
+    # The half of the cluster that is its own is tried first: its runs are older.
+    assert verdicts[6].key == late.key
+    assert verdicts[6].is_admitted
     # Where the flood has filled the cluster, its youngest runs stop.
     running = [admitted(f"r{n}", cpu=1, queue=A, admitted_at=after(n)) for n in range(12)]
     assert [key.name for key in preempted(late, running, equal(), CLUSTER)] == ["r11", "r10"]
@@ -190,6 +193,19 @@ def test_a_flood_does_not_keep_others_from_stopping_it():
     assert {(key.name, stop.preempted_for) for key, stop in stops.items()} == {
         ("r10", "late"), ("r9", "late")
     }  # fmt: skip
+
+
+def test_what_others_leave_idle_is_lent_but_half_of_the_overcommit():
+    rules = {queue: QueueRules(overcommit=2.0) for queue in QUEUES}
+    runs = [waiting(f"w{n}", cpu=1, queue=A) for n in range(30)]
+
+    def begun(*running):
+        verdicts = waiting_verdicts(runs, running, rules, CLUSTER, START)
+        return sum(each.is_admitted for each in verdicts)
+
+    assert begun() == 24
+    assert begun(admitted("r", cpu=1, queue=B)) == 17
+    assert begun(admitted("r", cpu=9, queue=B), admitted("s", cpu=3, queue=C)) == 8
 
 
 def test_room_is_not_kept_for_a_giant_at_the_cost_of_a_queue_that_takes_less():
