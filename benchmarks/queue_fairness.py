@@ -76,7 +76,10 @@ def measure_fair_days(seeds: int, progress: Callable[[str], None]) -> list[FairD
 
 
 def _fair_day(attack: Attack, seeds: int, *, apart: bool) -> FairDay:
-    waits, completions, alls, stops, unfinished = [], [], [], 0, 0
+    waits: list[float] = []
+    completions: list[float] = []
+    alls: list[float] = []
+    stops = unfinished = 0
     for seed in range(seeds):
         runs = draw_tenants(seed, attack)
         queues = FairQueues(runs, LARGE_NODES, TENANTS * [1.0], apart=apart)
