@@ -23,7 +23,7 @@ class FairQueues:
 
     Attributes:
         waited_seconds: time for which each run has waited in its queue, by its number.
-        stops: number of runs that were stopped for others, again and again.
+        stops: number of stops of runs for others.
     """
 
     def __init__(
