@@ -16,7 +16,7 @@ from benchmarks.queue_day.tenants import (
 )
 
 WEIGHTS = (1.0, 2.0, 1.0)
-_RUNS_EACH = 300
+_RUNS_EACH = (200, 380, 200)
 _TICK_SECONDS = 300.0
 _WARM_SECONDS = 7200.0
 
@@ -26,7 +26,7 @@ class FairDay:
     """Days of three namespaces.
 
     Attributes:
-        attack: what the first namespace does.
+        attack: way in which the first namespace harms the others.
         apart: whether each namespace has a queue; else all runs are in one.
         runs: number of runs of the others, over all days.
         wait_seconds: mean time that runs of the others wait in their queues.
@@ -48,11 +48,11 @@ class FairDay:
 
 @dataclass(frozen=True)
 class Shares:
-    """What namespaces got that always had runs waiting.
+    """Shares of namespaces that always had runs waiting.
 
     Attributes:
-        weights: weight of each.
-        shares: share of each in the GPU time of the day, the mean over seeds.
+        weights: weight of each namespace.
+        shares: part of the day's GPU time that each has got, the mean over seeds.
         furthest: the largest distance of a share from that by weight, as a part of the latter.
     """
 

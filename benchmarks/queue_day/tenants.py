@@ -1,6 +1,6 @@
 """Runs of several namespaces on one day, and what one of them submits to harm the others."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from random import Random
@@ -24,7 +24,7 @@ _HOUR_SECONDS = 3600.0
 
 
 class Attack(StrEnum):
-    """What the first namespace does beside or in place of its runs."""
+    """Ways in which the first namespace harms the others, beside its runs."""
 
     NONE = "none"
     ARRIVALS = "arrivals"
@@ -55,7 +55,7 @@ def draw_tenants(seed: int, attack: Attack) -> list[TenantRun]:
 
     Args:
         seed: seed of the day.
-        attack: what the first namespace does.
+        attack: way in which the first namespace harms the others.
     """
     runs = [
         TenantRun(run, tenant)
@@ -111,18 +111,19 @@ def _steps(count: int, seconds: float) -> tuple[Step, ...]:
     return count * (Step(_BIG, seconds, seconds),)
 
 
-def draw_backlog(seed: int, runs_each: int) -> list[TenantRun]:
+def draw_backlog(seed: int, runs_each: Sequence[int]) -> list[TenantRun]:
     """Draw runs of one step and at most 5% of the cluster, more than a day can do.
 
     Args:
         seed: seed of the runs.
         runs_each: number of runs of each namespace, all submitted at the beginning.
     """
+    rng = Random(seed)
     runs = []
-    for tenant in range(TENANTS):
-        rng = Random(f"{seed} {tenant}")
-        for _ in range(runs_each):
-            seconds = rng.uniform(1800, 7200)
+    for tenant, number in enumerate(runs_each):
+        for _ in range(number):
+            seconds = rng.uniform(2400, 4800)
             step = Step(Amounts(rng.choice([2, 4, 8]), 16, 1), seconds, seconds)
             runs.append(TenantRun(Run(0.0, ((step,),)), tenant))
+    rng.shuffle(runs)
     return runs
