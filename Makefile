@@ -153,8 +153,9 @@ bench-what-if: setup ## what-if: how long the best single changes take, beside a
 bench-demand: setup ## what whole runs need at once: peaks of plans beside coarser measures (10 seconds)
 	@$(BIN)/python -m benchmarks.demand --output benchmarks/results/demand.md
 
-bench-queue: setup ## a day of runs, started at once and by a queue of whole runs: 20 days each (7 minutes)
+bench-queue: setup ## a day of runs, started at once and by queues of whole runs: 20 days each, and 3 of three namespaces (15 minutes)
 	@$(BIN)/python -m benchmarks.queue --output benchmarks/results/queue.md
+	@$(BIN)/python -m benchmarks.queue --namespaces --output benchmarks/results/queue_namespaces.md
 
 bench-learning: setup ## run times learned from the runs before, beside simpler rules (6 minutes)
 	@$(BIN)/python -m benchmarks.learning --output benchmarks/results/learning.md

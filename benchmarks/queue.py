@@ -1,7 +1,8 @@
 """Costs and gains of a queue of whole runs: a day of runs, with and without it.
 
 `python -m benchmarks.queue --help`. Runs of four kinds arrive on six nodes (`queue_day`); the
-controller's own decision admits them, or they all start at once.
+controller's own decision admits them, or they all start at once. With `--namespaces`, three
+namespaces share more nodes, and one of them harms the others (`queue_fairness`).
 """
 
 import argparse
@@ -12,6 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.command import Echo, add_output, exit_code_of, parser_of, show
+from benchmarks.queue_fairness import (
+    fairness_parts,
+    fairness_targets,
+    measure_fair_days,
+    measure_shares,
+)
 from benchmarks.queue_report import parts_of, targets_of
 from benchmarks.queue_series import QUEUED, WITH_GANGS, WITHOUT_GANGS, measure, measure_ranges
 from benchmarks.tables import Page, machine
@@ -20,6 +27,7 @@ from kfp_placement.cli.output import check_target
 DAYS = 20
 RATES_WITH_GANGS = (3, 4, 5)
 RATES_WITHOUT_GANGS = (4, 6)
+FAIR_DAYS = 3
 
 
 def main(
@@ -67,6 +75,30 @@ def main(
     return 0 if all(each.is_met for each in targets) else 1
 
 
+def namespaces(
+    echo: Echo,
+    *,
+    days: int = FAIR_DAYS,
+    form: str = "table",
+    output: Path | None = None,
+    progress: Callable[[str], None] = lambda text: None,
+) -> int:
+    """Simulate three namespaces and print the tables; arguments and result as of `main`."""
+    progress("three namespaces, always waiting")
+    shares = measure_shares(days)
+    fair_days = measure_fair_days(days, progress)
+    targets = fairness_targets(fair_days, shares)
+    figures: dict[str, Any] = {
+        "machine": machine(),
+        "namespaces": [asdict(each) for each in fair_days],
+        "shares": asdict(shares),
+        "targets": [each.figures() for each in targets],
+    }
+    parts = fairness_parts(fair_days, shares, targets, days)
+    show(Page("Queues of several namespaces", parts, figures), echo, form, output)
+    return 0 if all(each.is_met for each in targets) else 1
+
+
 def _days(text: str) -> int:
     try:
         days = int(text)
@@ -81,15 +113,17 @@ def _parser() -> argparse.ArgumentParser:
     parser = parser_of(
         "queue",
         "A day of runs, each started at once or by a queue of whole runs.",
-        examples=["", "--days 3", "--output benchmarks/results/queue.md"],
+        examples=["", "--days 3", "--namespaces", "--output benchmarks/results/queue.md"],
         exit_codes="0 done, 1 a target is missed.",
     )
     parser.add_argument(
         "--days",
         type=_days,
-        default=DAYS,
         metavar="N",
-        help=f"days of each way and rate [default: {DAYS}]",
+        help=f"days of each way and rate [default: {DAYS}, with --namespaces {FAIR_DAYS}]",
+    )
+    parser.add_argument(
+        "--namespaces", action="store_true", help="three namespaces, one of them hostile"
     )
     add_output(parser)
     return parser
@@ -101,9 +135,10 @@ def command(arguments: Sequence[str] | None = None) -> int:
 
     def measured() -> int:
         check_target(asked.output)
-        return main(
+        measure_all, usual = (namespaces, FAIR_DAYS) if asked.namespaces else (main, DAYS)
+        return measure_all(
             print,
-            days=asked.days,
+            days=asked.days or usual,
             form=asked.form,
             output=asked.output,
             progress=lambda text: print(text, file=sys.stderr),

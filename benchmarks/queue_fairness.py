@@ -14,11 +14,17 @@ from benchmarks.queue_day.tenants import (
     draw_backlog,
     draw_tenants,
 )
+from benchmarks.queue_report import Target, target_lines
+from benchmarks.tables import Table, machine
 
 WEIGHTS = (1.0, 2.0, 1.0)
 _RUNS_EACH = (200, 380, 200)
 _TICK_SECONDS = 300.0
 _WARM_SECONDS = 7200.0
+_MOST_LONGER = 0.03
+_MOST_FROM_SHARE = 0.05
+_MOST_WAIT = 1.3
+_MOST_BEYOND = 0.03
 
 
 @dataclass(frozen=True)
@@ -128,3 +134,84 @@ def _shares(seed: int) -> Sequence[float]:
         began, ended = max(work.started, _WARM_SECONDS), min(work.ended, DAY_SECONDS)
         gpu_seconds[runs[work.run].tenant] += work.step.requests.gpu * max(0.0, ended - began)
     return [each / sum(gpu_seconds) for each in gpu_seconds]
+
+
+def fairness_targets(days: Sequence[FairDay], shares: Shares) -> list[Target]:
+    """Return the aims, and the reached values."""
+    one_queue, honest, *attacked = days
+    targets = [
+        Target(
+            "three namespaces: runs take longer in a queue each than in one",
+            honest.all_completion_seconds / one_queue.all_completion_seconds - 1,
+            _MOST_LONGER,
+        ),
+        Target(
+            "always waiting, weights 1:2:1: furthest from its part of the GPU time",
+            shares.furthest,
+            _MOST_FROM_SHARE,
+        ),
+    ]
+    for each in attacked:
+        beyond_seconds = each.wait_seconds - _MOST_WAIT * honest.wait_seconds
+        targets += [
+            Target(
+                f"{each.attack}: waits of the others beyond {_MOST_WAIT:g} times those without it,"
+                " beside their completion",
+                max(0.0, beyond_seconds) / honest.completion_seconds,
+                _MOST_BEYOND,
+            ),
+            Target(
+                f"{each.attack}: runs of the others take longer than without it",
+                each.completion_seconds / honest.completion_seconds - 1,
+                _MOST_WAIT - 1,
+            ),
+        ]
+    return targets
+
+
+def fairness_parts(
+    days: Sequence[FairDay], shares: Shares, targets: Sequence[Target], seeds: int
+) -> list[Table | Sequence[str]]:
+    """Return the page: the method, a table of attacks, and the targets.
+
+    Args:
+        days: days of three namespaces.
+        shares: shares of namespaces that always had runs waiting.
+        targets: aims for both.
+        seeds: number of days of each.
+    """
+    rows = [
+        [
+            str(each.attack),
+            "yes" if each.apart else "no",
+            str(each.runs),
+            f"{each.wait_seconds / 60:.2f}",
+            f"{each.completion_seconds / 60:.1f}",
+            f"{each.all_completion_seconds / 60:.1f}",
+            str(each.stops),
+            str(each.unfinished),
+        ]
+        for each in days
+    ]
+    headings = [
+        "attack", "a queue each", "runs", "wait (min)", "completion (min)", "of all (min)", "stops",
+        "unfinished",
+    ]  # fmt: skip
+    parts = ", ".join(f"{share:.1%}" for share in shares.shares)
+    return [
+        [
+            f"{machine()}. Seeds 0 to {seeds - 1}, each until its last run has ended.",
+            "Three namespaces on three times the nodes. Each asks for 60% of its third of the GPUs,"
+            " at a steady rate, in runs of at",
+            "most half of its third, whose pods take at most half of a node. Then the first one"
+            " harms the others: with hundreds of",
+            "runs at a time, with runs of the size of the cluster, with three times as many runs of"
+            " the highest priority, or with",
+            "giants that pause. `wait` and `completion` are means over the runs of the two others:"
+            " the time in the queue, and all",
+            "time from submission to end.",
+        ],
+        Table("Three namespaces, one of them hostile", headings, rows, words=1),
+        [f"Always waiting, weights 1:2:1, each run 1/24 of the GPUs: {parts} of the GPU time."],
+        target_lines(targets),
+    ]

@@ -97,7 +97,7 @@ def parts_of(series: Sequence[Series], ranges: Sequence[Ranges]) -> list[Table |
         _table("Without gangs, beside pods alone", without_gangs, ALONE),
         _about_ranges(),
         _ranges(ranges),
-        _targets(targets_of(series, ranges)),
+        target_lines(targets_of(series, ranges)),
     ]
 
 
@@ -179,7 +179,8 @@ def _ranges(ranges: Sequence[Ranges]) -> Table:
     return Table("When runs start, and what was said of it", headings, rows, words=3)
 
 
-def _targets(targets: Sequence[Target]) -> list[str]:
+def target_lines(targets: Sequence[Target]) -> list[str]:
+    """Return a line about each aim."""
     return [
         f"- {'Met' if each.is_met else 'MISSED'}: {each.text}: {_figure(each, each.reached)}"
         f" ({_limits(each)})."

@@ -17,6 +17,9 @@ _ASKED_SHARE = 0.6
 _MOST_GPUS = 4
 """Half of what is the part of each namespace."""
 
+_MOST_GPUS_OF_POD = 2
+"""Half of a node: kube-scheduler gives no whole node to a pod while smaller ones come."""
+
 _HIGHEST = 1_000_000
 _BIG = Amounts(4, 12, 1)
 _NOTHING = Amounts(0, 0)
@@ -81,7 +84,7 @@ def _steady(rng: Random) -> Iterator[Run]:
     runs = []
     while asked > 0:
         run = draw_run(rng)
-        if run.most_gpus > _MOST_GPUS:
+        if run.most_gpus > _MOST_GPUS or _largest_pod(run) > _MOST_GPUS_OF_POD:
             continue
         asked -= sum(
             step.requests.gpu * step.actual_seconds for stage in run.stages for step in stage
@@ -90,6 +93,10 @@ def _steady(rng: Random) -> Iterator[Run]:
     moments = sorted(rng.uniform(0, DAY_SECONDS) for _ in runs)
     for run, moment in zip(runs, moments, strict=True):
         yield replace(run, submitted_seconds=moment)
+
+
+def _largest_pod(run: Run) -> int:
+    return max(step.requests.gpu for stage in run.stages for step in stage)
 
 
 def _attack(attack: Attack, rng: Random) -> Iterator[Run]:
