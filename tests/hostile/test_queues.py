@@ -296,6 +296,28 @@ def test_a_status_that_its_creator_writes_lets_nothing_begin(team, tenant):
     denies(tenant, held, {"metadata": {"labels": {INSTANCE_LABEL: "x"}}}, "waits in a queue")
 
 
+def test_a_run_is_held_however_it_is_written(team, tenant):
+    """Admission lets begin whatever it cannot change; so there must be nothing that it cannot."""
+    deep: Any = []
+    for _ in range(400):
+        deep = [deep]
+    same = {"name": "same", "value": "x"}
+    forms: dict[str, JsonObject] = {
+        "deep": {"note": deep},
+        "large": {"note": "x" * 1_300_000},
+        "odd": {"templates": [{**work(), "container": {"env": [same, same]}}, "x", None, 5]},
+        "empty": {"templates": None, "entrypoint": None},
+    }
+    for name, spec in forms.items():
+        run = a_run(team, name)
+        run["metadata"]["labels"] = None if name == "odd" else {}
+        assert is_held(tenant.create({**run, "spec": {**run["spec"], **spec}})), name
+    unnamed = a_run(team, "")
+    unnamed["metadata"] = {"generateName": "unnamed-", "namespace": team.name}
+    assert is_held(tenant.create(unnamed))
+    gains_nothing(team, "deep", "large", "odd", "empty")
+
+
 def test_another_controller_exempts_a_run_only_if_the_queue_names_it(team, tenant):
     for name in ("mine", ""):
         run = a_run(team, f"of-{name or 'none'}")
