@@ -110,8 +110,7 @@ def _application(routes: Routes, is_synced: Callable[[], bool], bodies: Bodies) 
     async def handle(verb: Verb, answer: Answering, request: web.Request) -> web.Response:
         if not is_synced():
             return web.Response(text="not synced yet", status=HTTPStatus.SERVICE_UNAVAILABLE)
-        async with bodies.received(request) as body:
-            answered = await _answered(verb, answer, body)
+        answered = await bodies.received(request, partial(_answered, verb, answer))
         return web.Response(
             body=answered.body, status=answered.status, content_type="application/json"
         )

@@ -2,9 +2,9 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from aiohttp import web
 
@@ -23,6 +23,8 @@ MAX_HELD_BYTES_PER_ADDRESS = 2 * MAX_BODY_BYTES
 MAX_BODY_SECONDS = 2.0
 """Time for a body to come in: the API server does not wait longer for the whole answer."""
 
+ResultT = TypeVar("ResultT")
+
 
 @dataclass
 class Bodies:
@@ -36,10 +38,12 @@ class Bodies:
     port_name: str
     per_address: int = MAX_HELD_BYTES_PER_ADDRESS
     _held: Counter[str] = field(default_factory=Counter)
+    _held_together: int = 0
 
-    @asynccontextmanager
-    async def received(self, request: web.Request) -> AsyncIterator[bytes]:
-        """Receive the body of a request, and hold it as long as the context lasts.
+    async def received(
+        self, request: web.Request, use: Callable[[bytes], Awaitable[ResultT]]
+    ) -> ResultT:
+        """Receive the body of a request, hold it while it is used, and return the result.
 
         What is over a limit is refused by the size that its head states, before it is received.
 
@@ -54,17 +58,21 @@ class Bodies:
             raise self._refused("body-size", too_large)
         if self._held[address] + size > self.per_address:
             raise self._refused("held-bytes-of-address", web.HTTPTooManyRequests())
-        if self._held.total() + size > MAX_HELD_BYTES:
+        if self._held_together + size > MAX_HELD_BYTES:
             raise self._refused("held-bytes", web.HTTPTooManyRequests())
         self._held[address] += size
+        self._held_together += size
         try:
-            yield await self._in_time(request)
+            return await use(await self._in_time(request))
         finally:
+            self._held_together -= size
             self._held[address] -= size
             if not self._held[address]:
                 del self._held[address]
 
     async def _in_time(self, request: web.Request) -> bytes:
+        if request.content.is_eof():
+            return await request.read()
         try:
             async with asyncio.timeout(MAX_BODY_SECONDS):
                 return await request.read()
