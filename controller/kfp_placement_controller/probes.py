@@ -25,6 +25,7 @@ LIMITS = ConnectionLimits("probes", most=32, most_per_address=4, new_per_second=
 
 MOST_HEAD_BYTES = 2**13
 MOST_HEAD_SECONDS = 5.0
+MOST_METRICS_PAUSE_SECONDS = 1.0
 METRICS_SHARE = 0.1
 """Largest share of the time in which metrics are collected, however often somebody asks."""
 
@@ -93,7 +94,8 @@ class _Metrics:
                 self._begun = time.monotonic()
                 self._text = generate_latest()
                 ended = time.monotonic()
-                self._not_before = ended + (ended - self._begun) / METRICS_SHARE
+                pause = min((ended - self._begun) / METRICS_SHARE, MOST_METRICS_PAUSE_SECONDS)
+                self._not_before = ended + pause
             return self._text
 
 

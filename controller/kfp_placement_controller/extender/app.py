@@ -32,9 +32,6 @@ WEBHOOK_LIMITS = ConnectionLimits("webhook", most=192, most_per_address=48, new_
 """Limits at the webhook's port. An API server keeps up to 25 connections open for the next pods."""
 
 HTTP_SETTINGS: Mapping[str, Any] = {
-    # Also the time for the head of the first request. kube-scheduler and API server close a
-    # connection that they do not use after 90 s.
-    "keepalive_timeout": 10.0,
     # Time in which the rest of a refused body is read, so that its sender sees the answer.
     "lingering_time": 0.5,
     # Bytes of a body that are taken before it is known whether it is refused.
@@ -61,11 +58,13 @@ class Listener:
     Attributes:
         application: application that answers.
         socket: socket that listens.
+        idle_seconds: time until a connection is closed that brings no head of a request.
         tls: certificate for HTTPS; None = plain HTTP.
     """
 
     application: web.Application
     socket: LimitedSocket
+    idle_seconds: float
     tls: ssl.SSLContext | None = None
 
 
@@ -83,7 +82,8 @@ def scheduler_listener(answers: Answers, is_synced: Callable[[], bool], port: in
     }
     bodies = Bodies("scheduler", per_address=MAX_HELD_BYTES)
     application = _application(routes, is_synced, bodies)
-    return Listener(application, open_port(LOOPBACK, port, SCHEDULER_LIMITS))
+    # kube-scheduler closes connections that it does not use after 90 s, and should be the first.
+    return Listener(application, open_port(LOOPBACK, port, SCHEDULER_LIMITS), idle_seconds=120.0)
 
 
 def webhook_listener(
@@ -100,7 +100,7 @@ def webhook_listener(
         "/hold": ("hold", answers.hold),
     }
     application = _application(routes, is_synced, Bodies("webhook"))
-    return Listener(application, open_port(None, port, WEBHOOK_LIMITS), tls)
+    return Listener(application, open_port(None, port, WEBHOOK_LIMITS), idle_seconds=10.0, tls=tls)
 
 
 def _application(routes: Routes, is_synced: Callable[[], bool], bodies: Bodies) -> web.Application:
@@ -139,7 +139,11 @@ async def _answered(verb: Verb, answer: Answering, body: bytes) -> Answer:
 async def listening(listener: Listener) -> AsyncIterator[int]:
     """Serve as long as the context lasts, and yield the port."""
     runner = web.AppRunner(
-        listener.application, access_log=None, shutdown_timeout=2.0, **HTTP_SETTINGS
+        listener.application,
+        access_log=None,
+        shutdown_timeout=2.0,
+        keepalive_timeout=listener.idle_seconds,
+        **HTTP_SETTINGS,
     )
     async with AsyncExitStack() as ending:
         ending.push_async_callback(runner.cleanup)

@@ -26,6 +26,8 @@ class CertificateFiles:
         self._files = (certificate, key)
         self._warnings = WarningLog(__name__)
         self.context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        # Each new handshake within a connection would cost us more than who asks for it.
+        self.context.options |= ssl.OP_NO_RENEGOTIATION
         try:
             self._load()
         except OSError as error:
