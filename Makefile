@@ -31,7 +31,7 @@ test test-cluster: export GOGC ?= 200
 .PHONY: help setup kernel demo taxi format lint typecheck imports regenerate test fuzz test-cluster \
 	test-vscode screenshots controlplane demo-cluster demo-queue verify bench bench-cluster bench-paper \
 	bench-scale bench-demand bench-exact bench-j30 bench-learning bench-many-runs bench-queue bench-rolling bench-scheduler \
-	bench-speed bench-suite bench-tune bench-wfinstances bench-what-if lock build clean
+	bench-speed bench-suite bench-tune bench-under-attack bench-wfinstances bench-what-if lock build clean
 
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' Makefile
@@ -176,6 +176,9 @@ bench-cluster: setup ## default scheduler, extender and gates on real control pl
 		--output benchmarks/results/cluster.md $(BENCH_ARGS)
 	@$(BIN)/python -m tests.controller.cluster_bench.scale --output benchmarks/results/cluster_scale.md
 	@$(BIN)/python -m tests.controller.cluster_bench.queue_scale --output benchmarks/results/queue_scale.md
+
+bench-under-attack: setup ## waits for plans while a tenant attacks, on a real control plane (6 minutes)
+	@$(BIN)/python -m benchmarks.under_attack --output benchmarks/results/under_attack.md
 
 # Always against the public index, so that the file works everywhere and names no other host.
 lock: ## update uv.lock (UPGRADE=1: to the newest versions)

@@ -240,7 +240,8 @@ class Coordinator:
         self._gone.clear()
         self._read(now, may_be_large=False)
         update = self.plans.update(now, monotonic_seconds)
-        self._read(now, may_be_large=True)
+        if self.plans.intake.has_backlog:
+            self._read(now, may_be_large=True)
         actions += [
             Announce(run.key, run.observed.owner, run.left_out, Unplanned.OVER_BUDGET)
             for run in self.plans.intake.to_announce()
