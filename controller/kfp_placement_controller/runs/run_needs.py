@@ -98,7 +98,7 @@ class RunNeed:
 
     def observe(self, observed: ObservedRun) -> None:
         """Take in that the object of the run has changed."""
-        self.is_rewritten |= observed.content.description != self.observed.content.description
+        self.is_rewritten |= observed.content.is_rewritten(self.observed.content)
         self.observed = observed
 
     def must_plan(self, policy: PlacementPolicySpec) -> bool:
@@ -129,7 +129,8 @@ class RunNeed:
             InputError: malformed, or beyond a limit.
         """
         is_same_place = (self.planned_for, self._planned_nodes) == (version, self.nodes)
-        before = (self._reading, self._planned) if is_same_place else (None, None)
+        is_only_text = is_same_place and self.is_rewritten and not self.has_news
+        before = (self._reading, self._planned) if is_only_text else (None, None)
         self._forget_plan(version)
         self.planned_for, self.problem = version, ""
         self.lacks_past = self.has_news = self.is_rewritten = False

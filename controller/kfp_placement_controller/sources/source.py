@@ -146,9 +146,8 @@ class ObservedTemplates:
 class RunContent(Protocol):
     """The part of a run's object that a source keeps; equal parts describe equal runs."""
 
-    @property
-    def description(self) -> int:
-        """Number that is another if what the run is to do is described otherwise."""
+    def is_rewritten(self, since: "RunContent") -> bool:
+        """Return whether what the run is to do is described otherwise than in `since`."""
         ...
 
     @property

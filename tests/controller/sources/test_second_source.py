@@ -93,10 +93,9 @@ class BatchContent:
     steps: tuple[str, ...]
     done: tuple[str, ...]
 
-    @property
-    def description(self) -> int:
-        """By its steps."""
-        return hash(self.steps)
+    def is_rewritten(self, since: Any) -> bool:
+        """Whether it has other steps."""
+        return bool(since.steps != self.steps)
 
     @property
     def size(self) -> int:

@@ -15,6 +15,7 @@ from kfp_placement_controller.sources.argo.workflow_object import WORKFLOWS, Wor
 from kfp_placement_controller.sources.source import (
     ObservedRun,
     ObservedTemplates,
+    RunContent,
     RunState,
     StepIndex,
     TemplateKey,
@@ -63,7 +64,6 @@ class WorkflowContent:
         package: JSON of the specification of the run's pipeline, of which the Workflow is only an
             outline; b"" = the Workflow is read alone.
         templates: JSON of WorkflowTemplates that the Workflow refers to.
-        description: number that is another if what the run is to do is described otherwise.
     """
 
     name: str
@@ -72,7 +72,6 @@ class WorkflowContent:
     problem: str = ""
     package: bytes = b""
     templates: tuple[bytes, ...] = ()
-    description: int = 0
 
     @property
     def size(self) -> int:
@@ -86,6 +85,16 @@ class WorkflowContent:
     def with_templates(self, templates: tuple[bytes, ...]) -> "WorkflowContent":
         """Return the content of a run that is read together with templates of other objects."""
         return self if templates == self.templates else replace(self, templates=templates)
+
+    def is_rewritten(self, since: RunContent) -> bool:
+        """Return whether what the run is to do is described otherwise than in `since`.
+
+        Argo's own marks do not count, but labels and annotations do where the spec uses them.
+        """
+        if not isinstance(since, WorkflowContent):
+            return True
+        before, now = since.document, self.document
+        return before != now and _description(before) != _description(now)
 
     def graph(self, options: ReadOptions) -> RunGraph:
         """Read the graph of the run's steps.
@@ -125,39 +134,32 @@ def node_name(pod: ObservedPod) -> str:
     return pod.annotations.get(NODE_NAME_ANNOTATION, "")
 
 
-class Document(NamedTuple):
-    """The parts of a Workflow that its graph is read from.
+def document_of(workflow: WorkflowObject) -> bytes:
+    """Write the parts of a Workflow that its graph is read from as JSON, metadata last.
 
-    Attributes:
-        text: JSON, which takes a tenth of the memory of the Python objects.
-        description: number that is another if what the run is to do is described otherwise. Argo's
-            own marks do not count, but labels and annotations do where the spec uses them.
-    """
-
-    text: bytes
-    description: int
-
-
-def document_of(workflow: WorkflowObject) -> Document:
-    """Write the parts of a Workflow that its graph is read from as JSON.
+    The text takes a tenth of the memory of the Python objects.
 
     Raises:
         InputError: the Workflow is nested too deeply.
     """
     metadata = workflow.metadata
     stored = {key: workflow.status[key] for key in _STORED if workflow.status.get(key)}
-    head = _dumped(
-        {
-            "apiVersion": workflow.raw.get("apiVersion", WORKFLOWS.api_version),
-            "kind": "Workflow",
-            "metadata": {key: metadata[key] for key in _METADATA if key in metadata},
-        }
-    )
-    spec = _dumped(workflow.spec)
-    status = b',"status":' + _dumped(stored) if stored else b""
-    used = head if any(each in spec for each in _USED_METADATA) else b""
-    text = b"".join((head[:-1], b',"spec":', spec, status, b"}"))
-    return Document(text, hash((spec, status, used)))
+    document: JsonObject = {
+        "apiVersion": workflow.raw.get("apiVersion", WORKFLOWS.api_version),
+        "kind": "Workflow",
+        "spec": workflow.spec,
+    }
+    if stored:
+        document["status"] = stored
+    document["metadata"] = {key: metadata[key] for key in _METADATA if key in metadata}
+    return _dumped(document)
+
+
+def _description(document: bytes) -> bytes:
+    """Return the part of a document that says what the run is to do."""
+    if any(each in document for each in _USED_METADATA):
+        return document
+    return document[: document.rfind(b',"metadata":{')]
 
 
 def _dumped(document: JsonObject) -> bytes:
@@ -251,7 +253,7 @@ def observe_workflow(
     all_marked = all_pipelines and workflow.is_pipeline
     try:
         document = document_of(workflow)
-        is_marked = SCHEDULER_LABEL.encode() in document.text
+        is_marked = SCHEDULER_LABEL.encode() in document
         if not (is_marked or all_marked or unplanned):
             return None
         return _observed(workflow, document, is_marked=is_marked, all_marked=all_marked)
@@ -259,21 +261,18 @@ def observe_workflow(
         if not unplanned:
             raise
         unread = replace(workflow, spec={}, status={"phase": workflow.phase})
-        return _observed(
-            unread, Document(b"", 0), is_marked=False, all_marked=False, problem=str(error)
-        )
+        return _observed(unread, b"", is_marked=False, all_marked=False, problem=str(error))
 
 
 def _observed(
     workflow: WorkflowObject,
-    described: Document,
+    document: bytes,
     *,
     is_marked: bool,
     all_marked: bool,
     problem: str = "",
 ) -> ObservedRun:
     key, owner, created_at = workflow.identity()
-    document = described.text
     if len(document) > MAX_DOCUMENT_BYTES:
         raise InputError(
             f"Workflow {key.name!r:.80} has {len(document)} bytes; it cannot be planned"
@@ -287,9 +286,7 @@ def _observed(
         owner=owner,
         submitted_at=created_at,
         state=state,
-        content=WorkflowContent(
-            key.name, document, nodes, problem, description=described.description
-        ),
+        content=WorkflowContent(key.name, document, nodes, problem),
         display_name=workflow.display_name,
         is_marked=is_marked,
         all_marked=all_marked,
