@@ -7,7 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfp_placement_controller.sources.argo.workflows import WorkflowContent, observe_workflow
+from kfp_placement_controller.sources.argo.workflows import (
+    PACKED_FROM_BYTES,
+    WorkflowContent,
+    observe_workflow,
+)
 from kfp_placement_engine.contract.keys import (
     MAX_RUN_NAME_CHARACTERS,
     RUN_ID_LABEL,
@@ -15,6 +19,7 @@ from kfp_placement_engine.contract.keys import (
     SCHEDULER_LABEL,
 )
 from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.readers.tree.options import ReadOptions
 from tests.controller.planning.builders import START, observed
 from tests.support.json_values import ANY_FORM
 from tests.support.kfp3_workflow_emitter import emit_kfp3_workflow
@@ -45,6 +50,22 @@ def test_the_run_s_name_is_kept_and_cut():
         named["metadata"]["annotations"] = other
         workflow = observed(named)
         assert workflow.display_name == ""
+
+
+def test_a_large_document_is_kept_compressed_and_read_as_it_was():
+    padding = {"arguments": {"parameters": [{"name": "p", "value": "x" * PACKED_FROM_BYTES}]}}
+    main = {"name": "main", "dag": {"tasks": [{"name": "first", "template": "work"}]}}
+    work = {"name": "work", "container": {"image": "busybox:1"}}
+    spec = {**MARKED, "entrypoint": "main", "templates": [main, work]}
+    small, large = (
+        content(observed(a_workflow(spec))),
+        content(observed(a_workflow(spec | padding))),
+    )
+    assert len(large.document) < PACKED_FROM_BYTES / 10
+    assert large.size >= PACKED_FROM_BYTES
+    graphs = [each.graph(ReadOptions()) for each in (small, large)]
+    assert graphs[0].steps == graphs[1].steps
+    assert len(graphs[0].steps) == 1
 
 
 def test_what_is_kept():
