@@ -30,8 +30,11 @@ from kfp_placement_kube.kinds import Kind
 
 _LOG = logging.getLogger(__name__)
 
-_REFUSED = frozenset({400, 403, 422})
+_REFUSED = frozenset({400, 403, 413, 422})
 """HTTP statuses of refusals that the same request would get again; others may pass."""
+
+_TOO_LARGE = "request is too large"
+"""Words of etcd, with status 500, about an object that is as large as an object may be."""
 
 _NOTES = {
     ReleaseCause.HAS_BEGUN: (
@@ -100,7 +103,7 @@ class QueueActionRunner:
             _LOG.debug("%s: %s", type(action).__name__, error)
         except KubernetesError as error:
             _LOG.warning("%s: %s", type(action).__name__, error)
-            return error.status in _REFUSED
+            return error.status in _REFUSED or _TOO_LARGE in str(error)
         return False
 
     def _release(self, action: ReleaseHeld) -> None:

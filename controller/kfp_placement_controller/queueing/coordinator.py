@@ -185,6 +185,11 @@ class QueueCoordinator:
         waiting = [each for each in standing.waiting if each.key.namespace in namespaces]
         self._waiting = len(waiting)
         admitted = [each for each in taking_part if each.is_admitted] + standing.starting
+        fixed = {each.key for each in taking_part if self.steering.is_refused(each)}
+        # Who cannot be stopped must not keep the room that it does not use.
+        sleeping = fixed | self.idle.sleeping(
+            admitted, self.room, self.queues.idle_after_seconds, monotonic_seconds
+        )
         situation = Situation(
             waiting,
             standing.refused,
@@ -198,10 +203,8 @@ class QueueCoordinator:
             self.queues,
             self.runs.requests(),
             planner.problem,
-            fixed=frozenset(each.key for each in taking_part if self.steering.is_refused(each)),
-            sleeping=self.idle.sleeping(
-                admitted, self.room, self.queues.idle_after_seconds, monotonic_seconds
-            ),
+            fixed=fixed,
+            sleeping=sleeping,
             returning=self.releases.returning(),
         )
         decided = Decisions()

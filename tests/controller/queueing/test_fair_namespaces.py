@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from kfp_placement_controller.queueing.actions import SuspendRun
 from kfp_placement_engine.model.keys import QueueKey
 from tests.controller.queueing.scene import SimulatedScene, a_node, a_queue
 
@@ -123,3 +124,15 @@ def test_a_weight_without_effect_says_so():
     assert valid.message.endswith(
         "weight has no effect: Kueue shares by fairSharing of its ClusterQueues"
     )
+
+
+def test_one_that_cannot_be_stopped_counts_by_its_pods():
+    """Its object may be as large as an object may be, so that nothing can be added."""
+    scene = two_namespaces()
+    scene.submit_and_settle("giant", cpu="8")
+    scene.pod("giant", cpu=2000)
+    scene.submit("other", 0.5, OTHER, cpu="4")
+    (stop,) = [each for each in scene.actions() if isinstance(each, SuspendRun)]
+    scene.coordinator.steering.refused(stop)
+    assert scene.settle_after(5) == ["other begins: admitted"]
+    assert not scene.written["giant"].get("notes")
