@@ -3,6 +3,7 @@
 Two namespaces share one node of 16 CPU without overcommit, so 8 of them are the part of each.
 """
 
+import contextlib
 import json
 import time
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ from tests.controlplane import housekeeping, objects
 from tests.controlplane.argo import small_workflows
 from tests.controlplane.argo.crds import VERSION as ARGO_VERSION
 from tests.controlplane.argo.small_workflows import dag, task
+from tests.controlplane.exceptions import ApiError
 from tests.controlplane.kubelet.workload import HINTS
 from tests.controlplane.plane import ControlPlane, PlaneOptions
 from tests.controlplane.waiting import wait_until
@@ -102,9 +104,11 @@ def submit_steps(of: Team, name: str, cpu: float, priority: int = 0) -> str:
     return submit(of, name, cpu, 1.5, priority, templates=[main], entrypoint="main")
 
 
-def submit_giant(of: Team, name: str = "giant") -> str:
-    """Create a run that pauses for ever, and would then take the whole node."""
+def submit_giant(of: Team, name: str = "giant", padding: int = 0) -> str:
+    """Create a run that pauses for long, and would then take the whole node."""
     pause = {"name": "pause", "suspend": {"duration": "600"}}
+    if padding:
+        pause["inputs"] = {"parameters": [{"name": "none", "value": padding * "x"}]}
     tasks = [task("wait", "pause"), task("take", "work", depends="wait")]
     return submit(of, name, 16, templates=[pause, dag("main", *tasks)], entrypoint="main")
 
@@ -218,3 +222,15 @@ def test_no_room_is_kept_for_a_giant_from_runs_within_their_part(neighbours):
     stays(neighbours.tenant, "giant", held=True, seconds=62)
     begins(neighbours.team, submit(neighbours.team, "small", 2, 0.1))
     assert is_held(neighbours.tenant.workflow("giant"))
+
+
+def test_a_run_too_large_to_be_stopped_keeps_no_room_that_it_does_not_use(neighbours):
+    """Gains nothing: etcd takes no larger object, so nobody can stop it; its pods count alone."""
+    giant = submit_giant(neighbours.tenant, padding=1_350_000)
+    begins(neighbours.tenant, giant, 60)
+    for number, size in enumerate(2**power for power in range(17, -1, -1)):
+        patch = {"metadata": {"annotations": {f"fill-{number:02}": size * "x"}}}
+        with contextlib.suppress(ApiError):
+            neighbours.tenant.api.patch(neighbours.tenant.workflow(giant), patch)
+    begins(neighbours.team, submit(neighbours.team, "mine", 8))
+    assert not is_stopped(neighbours.tenant, giant)
