@@ -190,7 +190,7 @@ def test_objects_of_the_largest_size(installation, team):
 
 
 def test_a_watch_that_is_too_old_every_time():
-    """It lists less and less often, tells nothing twice, and goes on where that is over."""
+    """It lists less and less often, reports no change twice, and goes on where that is over."""
     version, seen, lists = 0, [], []
     api = ScriptedApi()
 
