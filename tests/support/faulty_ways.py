@@ -61,7 +61,7 @@ class SettableClock:
     """
 
     def __init__(self, folder: Path) -> None:
-        """Compile what stands between a process and the C library's clock."""
+        """Compile the library that replaces the clock of the C library."""
         source, library, offset = (folder / f"clock{end}" for end in (".c", ".so", ""))
         source.write_text(_CLOCK)
         offset.write_bytes(bytes(8))
@@ -71,7 +71,7 @@ class SettableClock:
             self._offset = mmap.mmap(file.fileno(), 8)
 
     def set(self, seconds: int) -> None:
-        """Set the clock so many seconds before or after the machine's."""
+        """Set the clock this number of seconds after the machine's; negative = before it."""
         self._offset[:] = struct.pack("q", seconds)
 
 
