@@ -4,15 +4,12 @@ import resource
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from kfp_placement_engine.contract.placement import ConditionType
-from kfp_placement_kube.client import Listing
-from kfp_placement_kube.exceptions import ExpiredError
-from kfp_placement_kube.kinds import PODS, JsonObject, Kind
-from kfp_placement_kube.watch import Watcher
+from kfp_placement_kube.kinds import JsonObject
 from tests.controller.end_to_end.queues import set_queue
 from tests.controller.end_to_end.small_pipelines import chain
 from tests.controller.end_to_end.teams import Team, team_of
@@ -21,47 +18,37 @@ from tests.controlplane import housekeeping
 from tests.controlplane.plane import ControlPlane, PlaneOptions
 from tests.controlplane.waiting import wait_until
 from tests.support.attacks import run_of_steps
-from tests.support.faulty_ways import BreakingProxy, SettableClock
 from tests.support.installation import PLANNER, Installation, InstallationOptions
-from tests.support.process_usage import cpu_seconds, descendants
-from tests.support.scripted_api import ScriptedApi, ScriptedStream, an_object
+from tests.support.process_usage import descendants
+from tests.support.settable_clock import SettableClock
 from tests.support.taxi_cluster import taxi_nodes
 
 HOUR = 3600
-MOST_LISTS = 6
-"""Number of lists after each of which the version is too old at once."""
-
 POLICY = {"engine": {"budget": "300ms"}, "defaults": {"driver": "100ms"}}
 FEATURES = ("gates", "queue", "history")
 
 
-class FaultyInstallation(Installation):
-    """An installation whose processes have a clock and a way to the API server of their own.
+class ClockedInstallation(Installation):
+    """An installation whose processes have a time of day of their own.
 
     Attributes:
         clock: time of day of our processes.
-        proxy: way to the API server.
     """
 
     clock: SettableClock
-    proxy: BreakingProxy
 
     def _account_variables(self, account: str) -> dict[str, str]:
-        variables = super()._account_variables(account)
-        if not hasattr(self, "proxy"):
+        if not hasattr(self, "clock"):
             self.clock = SettableClock(self._plane.folder)
-            port = int(variables["KUBERNETES_SERVICE_PORT"])
-            self.proxy = self._cleanup.enter_context(BreakingProxy(port))
-        way = {"KUBERNETES_SERVICE_PORT": str(self.proxy.port)}
-        return {**variables, **way, **self.clock.variables}
+        return {**super()._account_variables(account), **self.clock.variables}
 
 
 @pytest.fixture(scope="module")
-def installation(control_plane_programs) -> Iterator[FaultyInstallation]:
+def installation(control_plane_programs) -> Iterator[ClockedInstallation]:
     options = InstallationOptions(features=FEATURES, policy=POLICY)
     with ControlPlane(PlaneOptions(simulate_pods=False)) as plane:
         housekeeping.add_nodes(plane.api, *taxi_nodes())
-        with FaultyInstallation(plane, options) as running:
+        with ClockedInstallation(plane, options) as running:
             yield running
 
 
@@ -109,21 +96,6 @@ def test_a_clock_that_jumps_by_an_hour(installation, team):
         installation.clock.set(offset)
         all_end(team, runs)
     assert "Traceback" not in "".join(installation.logs(1000).values())
-
-
-def test_connections_that_are_reset_at_random(installation, team):
-    """For half a minute, three in ten of them every 200 ms."""
-    planner = installation.processes[PLANNER].pid
-    before, resets = cpu_seconds(planner), installation.proxy.resets
-    runs = []
-    with installation.proxy.storm():
-        for number in range(6):
-            runs.append(team.submit(chain(f"storm{number}", 0.3, 0.3)))
-            time.sleep(5)
-    all_end(team, runs)
-    assert installation.proxy.resets - resets > 100
-    assert cpu_seconds(planner) - before < 20
-    assert installation.processes[PLANNER].pid == planner
 
 
 def searcher_of(planner: int) -> int | None:
@@ -187,33 +159,3 @@ def test_objects_of_the_largest_size(installation, team):
         assert placement is not None
         assert len(placement.planned_rows().rows) == 6000
         other.tidy()
-
-
-def test_a_watch_that_is_too_old_every_time():
-    """It lists less and less often, reports no change twice, and goes on where that is over."""
-    version, seen, lists = 0, [], []
-    api = ScriptedApi()
-
-    def listing(kind: Kind, **selection: Any) -> Listing:
-        nonlocal version
-        version += 1
-        lists.append(time.monotonic())
-        return Listing(iter([an_object("stays", 1), an_object("changes", version)]), str(version))
-
-    def stream(kind: Kind, resource_version: str, **selection: Any) -> ScriptedStream:
-        if len(lists) <= MOST_LISTS:
-            raise ExpiredError(410, "Expired", "too old resource version")
-        return ScriptedStream([], ends=False)
-
-    api.list, api.stream = listing, stream  # type: ignore[method-assign]
-    watcher = Watcher(cast("Any", api), PODS, dict, lambda change: seen.append(change.key[1]))
-    watcher.start()
-    try:
-        wait_until(lambda: len(lists) > MOST_LISTS, "the last list", 60)
-        time.sleep(1)
-    finally:
-        watcher.stop()
-    assert len(lists) == MOST_LISTS + 1
-    assert lists[-1] - lists[0] > 10
-    assert seen.count("stays") == 1
-    assert seen.count("changes") == len(lists)
