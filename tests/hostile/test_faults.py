@@ -136,7 +136,7 @@ def planned(team: Team, run: str) -> bool:
 
 
 def as_of_others(run: JsonObject, padding: int = 0) -> JsonObject:
-    """The same run, made larger by this number of bytes, for a workflow controller that does not exist."""
+    """The same run with more bytes, for a workflow controller that does not exist."""
     labels = run["metadata"].setdefault("labels", {})
     labels["workflows.argoproj.io/controller-instanceid"] = "nobody"
     parameters = [{"name": "padding", "value": "x" * padding}]
