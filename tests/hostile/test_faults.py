@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from kfp_placement_engine.contract.placement import ConditionType
-from kfp_placement_kube.kinds import JsonObject
 from tests.controller.end_to_end.queues import set_queue
 from tests.controller.end_to_end.small_pipelines import chain
 from tests.controller.end_to_end.teams import Team, team_of
@@ -133,29 +132,3 @@ def planned(team: Team, run: str) -> bool:
     status = None if placement is None else placement.status
     condition = None if status is None else status.condition(ConditionType.PLANNED)
     return condition is not None and condition.status == "True"
-
-
-def as_of_others(run: JsonObject, padding: int = 0) -> JsonObject:
-    """The same run with more bytes, for a workflow controller that does not exist."""
-    labels = run["metadata"].setdefault("labels", {})
-    labels["workflows.argoproj.io/controller-instanceid"] = "nobody"
-    parameters = [{"name": "padding", "value": "x" * padding}]
-    return {**run, "spec": {**run["spec"], "arguments": {"parameters": parameters}}}
-
-
-def test_objects_of_the_largest_size(installation, team):
-    """Workflows of 1.4 MB, and one of 6,000 steps, whose plan has nearly a megabyte."""
-    with team_of(installation) as other:
-        names = [f"padded-{number}" for number in range(3)]
-        for name in names:
-            team.api.create(as_of_others(run_of_steps(5, name, other.name), 1_400_000))
-        team.api.create(as_of_others(run_of_steps(6000, "steps", other.name, lines=500)))
-        begun = time.monotonic()
-        run = team.submit(chain("beside", 0.3))
-        team.wait_for_success(run)
-        assert time.monotonic() - begun < 30
-        wait_until(lambda: all(map(other.placement, (*names, "steps"))), "plans of them", 60)
-        placement = other.placement("steps")
-        assert placement is not None
-        assert len(placement.planned_rows().rows) == 6000
-        other.tidy()
