@@ -174,9 +174,8 @@ class Reservations:
         rules = self._rules.get(queue, NO_RULES)
         if not rules.weight:
             return 0.0
-        part = rules.weight / max(self._weights, rules.weight)
         cluster = self._clusters[_named(rules.capacity)]
-        return cluster.share(queue, rules, part, more or {})
+        return cluster.share(queue, rules, self._part(rules), more or {})
 
     def lacks(self, run: WaitingRun) -> tuple[Lack, ...]:
         """Return what the run lacks by the first rule that keeps it waiting; () if it may start."""
@@ -193,13 +192,16 @@ class Reservations:
             or self._clusters[_named(rules.capacity)].lacks(run, self._overcommit(run, rules))
         )
 
+    def _part(self, rules: QueueRules) -> float:
+        return rules.weight / max(self._weights, rules.weight)
+
     def _overcommit(self, run: WaitingRun, rules: QueueRules) -> float:
         """Return the overcommit for a run; half of it is not lent.
 
         Pods have room only once. If one queue could take all that may be promised, the pods of
         others would find no node when these take their parts.
         """
-        borrows = self.share(run.queue, run.demand.peak) > 0
+        borrows = self.share(run.queue, run.demand.peak) > 0 and self._part(rules) < 1
         return min(rules.overcommit, (1 + rules.overcommit) / 2) if borrows else rules.overcommit
 
     def _count(self, run: WaitingRun | AdmittedRun, sign: int) -> None:

@@ -208,6 +208,18 @@ def test_what_others_leave_idle_is_lent_but_half_of_the_overcommit():
     assert begun(admitted("r", cpu=9, queue=B), admitted("s", cpu=3, queue=C)) == 8
 
 
+def test_a_queue_alone_borrows_from_nobody():
+    alone = [admitted("r", cpu=10, queue=A), admitted("s", cpu=10, queue=A)]
+    (verdict,) = waiting_verdicts(
+        [waiting("w", cpu=6, queue=A)],
+        alone,
+        {A: QueueRules(), B: QueueRules()},
+        nodes(cpu=12),
+        START,
+    )
+    assert verdict.missing == (Lack(Rule.CAPACITY, "cpu", 2000),)
+
+
 def test_room_is_not_kept_for_a_giant_at_the_cost_of_a_queue_that_takes_less():
     rules = equal(reserve_after_seconds=3600.0)
     running = [admitted("r", cpu=6, queue=C)]
