@@ -4,12 +4,13 @@ The content is kept as JSON, and read as a graph only when the run is planned.
 """
 
 import json
+import zlib
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import orjson
 
-from kfp_placement_controller.observed.packed import packed, unpacked
+from kfp_placement_controller.observed.packed import packed
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.sources.argo.compressed_nodes import unpack_nodes
 from kfp_placement_controller.sources.argo.workflow_object import WORKFLOWS, WorkflowObject
@@ -81,12 +82,8 @@ class WorkflowContent:
     @property
     def size(self) -> int:
         """Bytes that are read for the graph, at least."""
-        own = PACKED_FROM_BYTES if self._is_packed else len(self.document)
+        own = PACKED_FROM_BYTES if _is_packed(self.document) else len(self.document)
         return own + len(self.package) + sum(map(len, self.templates))
-
-    @property
-    def _is_packed(self) -> bool:
-        return self.document.startswith(b"x")  # As JSON never does.
 
     def with_package(self, package: bytes) -> "WorkflowContent":
         """Return the content of a run that is read together with its package."""
@@ -104,7 +101,7 @@ class WorkflowContent:
         if not isinstance(since, WorkflowContent):
             return True
         before, now = since.document, self.document
-        return before != now and _description(before) != _description(now)
+        return before != now and _description(_text(before)) != _description(_text(now))
 
     def graph(self, options: ReadOptions) -> RunGraph:
         """Read the graph of the run's steps.
@@ -120,8 +117,7 @@ class WorkflowContent:
         if self.templates:
             objects = (Fields(orjson.loads(each), _ELSEWHERE) for each in self.templates)
             options = replace(options, templates=ArgoObjects(tuple(objects)))
-        raw = unpacked(self.document) if self._is_packed else orjson.loads(self.document)
-        return read_workflow(raw, self.name, options)
+        return read_workflow(orjson.loads(_text(self.document)), self.name, options)
 
     def index(self, graph: RunGraph) -> StepIndex:
         """Return the index that tells the step of each pod, by Argo's node names."""
@@ -306,6 +302,15 @@ def _observed(
         if state.end is not None or any(workflow.status.get(each) for each in _STORED)
         else _refers_to(document, workflow.spec, key.namespace),
     )
+
+
+def _is_packed(document: bytes) -> bool:
+    return document.startswith(b"x")  # As JSON never does.
+
+
+def _text(document: bytes) -> bytes:
+    """Return the JSON of a document as it is kept."""
+    return zlib.decompress(document) if _is_packed(document) else document
 
 
 def _kept(document: bytes) -> bytes:

@@ -66,6 +66,9 @@ def test_a_large_document_is_kept_compressed_and_read_as_it_was():
     graphs = [each.graph(ReadOptions()) for each in (small, large)]
     assert graphs[0].steps == graphs[1].steps
     assert len(graphs[0].steps) == 1
+    again = content(observed(a_workflow(spec | padding, phase="Running")))
+    assert not again.is_rewritten(large)
+    assert large.is_rewritten(small)
 
 
 def test_what_is_kept():
