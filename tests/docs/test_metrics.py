@@ -61,7 +61,8 @@ def test_every_alert_is_described_and_no_other():
 def test_alerts_ask_for_metrics_and_labels_that_exist():
     for alert in alerts():
         asked = re.findall(r"(kfp_placement_\w+)(?:\{([^}]*)\})?", str(alert["expr"]))
-        assert asked
+        # The API server counts what admission refuses.
+        assert asked or "apiserver_validating_admission_policy" in str(alert["expr"])
         for name, matchers in asked:
             assert set(re.findall(r"(\w+)=", matchers)) <= set(DESCRIBED[name])
 
