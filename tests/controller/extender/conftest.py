@@ -11,9 +11,16 @@ import yaml
 
 from kfp_placement_engine.contract.keys import API_VERSION, SCHEDULER_LABEL
 from kfp_placement_kube.kinds import JsonObject
-from tests.controller.extender.cluster import WORKFLOW, Cluster, plan_object, planned_cluster
+from tests.controller.extender.cluster import (
+    WORKFLOW,
+    WORKFLOW_UID,
+    Cluster,
+    plan_object,
+    planned_cluster,
+)
 from tests.controlplane import health, objects
 from tests.controlplane.api import Api
+from tests.controlplane.argo.pods import owner_reference
 from tests.controlplane.housekeeping import account_token, wait_until_seen
 from tests.controlplane.ports import LOOPBACK, free_ports
 from tests.controlplane.processes import ManagedProcess
@@ -73,6 +80,8 @@ class Extender:
         )
         node_name = f"{WORKFLOW}(0).root(0).{step}(0).executor(0)"
         pod["metadata"]["annotations"] = {"workflows.argoproj.io/node-name": node_name}
+        workflow = {"metadata": {"name": WORKFLOW, "uid": WORKFLOW_UID}}
+        pod["metadata"]["ownerReferences"] = [owner_reference(workflow)]
         return pod
 
     def ask(self, pod: JsonObject, nodes: Sequence[str]) -> list[str]:
