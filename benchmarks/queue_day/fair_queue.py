@@ -148,7 +148,8 @@ class FairQueues:
             self._idle_since.pop(run, None)
             return self._admitted[run]
         since = self._idle_since.setdefault(run, now)
-        return replace(self._admitted[run], sleeps=now - since >= self._idle_after)
+        sleeps = now - since >= self._idle_after
+        return replace(self._admitted[run], in_use={} if sleeps else None)
 
     def _pauses(self, run: int) -> bool:
         """Return whether the steps at hand have no pods."""

@@ -20,6 +20,7 @@ from tests.controller.hold_cases import is_held
 from tests.controlplane import housekeeping, objects
 from tests.controlplane.argo import small_workflows
 from tests.controlplane.argo.crds import VERSION as ARGO_VERSION
+from tests.controlplane.argo.pods import owner_reference
 from tests.controlplane.argo.small_workflows import dag, task
 from tests.controlplane.exceptions import ApiError
 from tests.controlplane.kubelet.workload import HINTS
@@ -222,6 +223,18 @@ def test_no_room_is_kept_for_a_giant_from_runs_within_their_part(neighbours):
     stays(neighbours.tenant, "giant", held=True, seconds=62)
     begins(neighbours.team, submit(neighbours.team, "small", 2, 0.1))
     assert is_held(neighbours.tenant.workflow("giant"))
+
+
+def test_pods_that_wait_keep_no_room_for_a_run_that_has_ended(neighbours):
+    """Gains nothing: what is on no node counts against the tenant's own quota alone."""
+    ended = submit(neighbours.tenant, "ended", 1, 0.1)
+    neighbours.tenant.wait_for_end(ended)
+    pod = objects.pod("giant", neighbours.tenant.name, {"cpu": "1000"})
+    pod["metadata"]["labels"] = {"workflows.argoproj.io/workflow": ended}
+    pod["metadata"]["ownerReferences"] = [owner_reference(neighbours.tenant.workflow(ended))]
+    neighbours.tenant.api.create(pod)
+    wait_until(lambda: "its pods" in str(wait_status(neighbours.tenant, ended)), "the pod to count")
+    begins(neighbours.team, submit(neighbours.team, "mine", 12))
 
 
 def test_a_run_too_large_to_be_stopped_keeps_no_room_that_it_does_not_use(neighbours):

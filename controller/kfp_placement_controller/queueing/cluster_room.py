@@ -102,17 +102,17 @@ class ClusterRoom:
 
 @dataclass
 class IdleRuns:
-    """Admitted runs that take no pods, and since when.
+    """Admitted or preempted runs that take no pods, and since when.
 
-    A run is idle while it has no pod that could take room, or while somebody else has suspended it:
-    then its pods on nodes end, and no new ones come.
+    A run is idle while it has no pod that could take room, or while it is suspended: then its pods
+    on nodes end, and no new ones come.
     """
 
     _since: dict[str, float] = field(default_factory=dict)
 
     def sleeping(
         self,
-        admitted: Iterable[RequestedRun],
+        runs: Iterable[RequestedRun],
         room: ClusterRoom,
         idle_after: Callable[[str, str], float],
         monotonic_seconds: float,
@@ -120,14 +120,14 @@ class IdleRuns:
         """Return the runs that have been idle for long.
 
         Args:
-            admitted: all admitted runs.
+            runs: all admitted or preempted runs.
             room: the pods.
             idle_after: function that returns how long runs may be idle, in seconds, by their
                 namespace and the queue that they name.
             monotonic_seconds: the present moment.
         """
         before, self._since, sleeping = self._since, {}, set()
-        for run in admitted:
+        for run in runs:
             if room.has_pods(run.as_pods_name_it) and not run.observed.is_suspended:
                 continue
             uid = run.observed.owner.uid

@@ -188,7 +188,10 @@ class QueueCoordinator:
         fixed = {each.key for each in taking_part if self.steering.is_refused(each)}
         # Who cannot be stopped must not keep the room that it does not use.
         sleeping = fixed | self.idle.sleeping(
-            admitted, self.room, self.queues.idle_after_seconds, monotonic_seconds
+            [*admitted, *(each for each in waiting if each.observed.is_preempted)],
+            self.room,
+            self.queues.idle_after_seconds,
+            monotonic_seconds,
         )
         situation = Situation(
             waiting,

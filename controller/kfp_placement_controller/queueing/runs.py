@@ -115,7 +115,8 @@ class AdmittedRun:
         is_fixed: whether it cannot be suspended: another backend has admitted it, somebody else has
             suspended it, or its object refuses to be changed.
         ends_at: end by the plan in force, or None without a plan.
-        sleeps: whether it has taken no pod for long: other queues may have its room until it does.
+        in_use: part of its demand that counts for other queues too; None = all of it. Other queues
+            may have the rest until pods take it. Its gangs count if all of it does.
     """
 
     key: RunKey
@@ -127,7 +128,7 @@ class AdmittedRun:
     is_fixed: bool = False
     ends_at: datetime | None = None
     across_priority: int = 0
-    sleeps: bool = False
+    in_use: Resources | None = None
 
     @property
     def may_be_suspended(self) -> bool:

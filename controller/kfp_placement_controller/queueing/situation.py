@@ -1,6 +1,6 @@
 """Situation at one moment: the runs, their queues, and the room of the cluster."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import InitVar, dataclass
 from typing import NamedTuple
 
@@ -40,10 +40,13 @@ class DrainingRun(NamedTuple):
     Attributes:
         run: the run.
         taken: resources that its pods take.
+        on_nodes: what those on nodes take, which alone counts for other queues; None = the gangs of
+            the run count too.
     """
 
     run: RequestedRun
     taken: Resources
+    on_nodes: Resources | None
 
 
 @dataclass(eq=False)
@@ -64,8 +67,8 @@ class Situation:
         requests: all RunRequests, also of runs that have ended or take no part.
         planner_problem: reason why no planner says what runs need, or "".
         fixed: admitted runs whose objects refuse to be changed: they cannot be stopped.
-        sleeping: admitted runs that have taken no pod for long. They count by their pods, and by
-            their demand for their own queue alone.
+        sleeping: admitted or preempted runs that have taken no pod for long. They count by their
+            pods, and by their demand for their own queue alone.
         returning: namespaces whose RunQueue was there a moment ago: it may be being replaced.
     """
 
@@ -77,8 +80,8 @@ class Situation:
     queues: RunQueues
     requests: Collection[ObservedRequest]
     planner_problem: str
-    fixed: Collection[RunKey]
-    sleeping: Collection[RunKey]
+    fixed: Set[RunKey]
+    sleeping: Set[RunKey]
     returning: Collection[str]
 
     def __post_init__(
@@ -90,16 +93,16 @@ class Situation:
     ) -> None:
         """Tell runs that can be decided about from those that cannot."""
         self.waiting: list[RequestedRun] = []
-        self.draining = {
-            run.key: DrainingRun(run, room.taken_by_pods(run.as_pods_name_it)) for run in ended
-        }
+        self.draining = {run.key: _draining(run, room) for run in ended}
         self.undecided = {run.key: UndecidedRun(run, REFUSED) for run in refused}
         for run in all_waiting:
             default = self.queues.of_namespace(run.key.namespace)
-            if run.observed.is_preempted and room.is_draining(run.as_pods_name_it, run.demand):
-                self.draining[run.key] = DrainingRun(run, room.load.taken_by(run.as_pods_name_it))
-            elif run.observed.is_held and (taken := room.taken_by_pods(run.as_pods_name_it)):
-                self.draining[run.key] = DrainingRun(run, taken)
+            expected = None if run.key in self.sleeping else run.demand
+            if run.observed.is_preempted and room.is_draining(run.as_pods_name_it, expected):
+                taken = room.load.taken_by(run.as_pods_name_it)
+                self.draining[run.key] = DrainingRun(run, taken, None if expected else taken)
+            elif run.observed.is_held and room.has_pods(run.as_pods_name_it):
+                self.draining[run.key] = _draining(run, room)
             elif not self.queues.has_rules(self.queue_of(run)):
                 self.undecided[run.key] = UndecidedRun(run, NO_RULES_KNOWN)
             elif not (run.demand is not None or (run.spec and run.spec.unschedulable)):
@@ -124,3 +127,8 @@ class Situation:
     ) -> Iterator[RequestedRun]:
         """Yield the runs that one backend decides about, or may stop."""
         return (each for each in runs if self.queues.backend_of(self.queue_of(each)) == backend)
+
+
+def _draining(run: RequestedRun, room: ClusterRoom) -> DrainingRun:
+    pods = run.as_pods_name_it
+    return DrainingRun(run, room.taken_by_pods(pods), room.load.taken_by(pods))

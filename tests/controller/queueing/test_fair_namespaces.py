@@ -6,7 +6,10 @@ import pytest
 
 from kfp_placement_controller.queueing.actions import SuspendRun
 from kfp_placement_engine.model.keys import QueueKey
-from tests.controller.queueing.scene import SimulatedScene, a_node, a_queue
+from kfp_placement_kube.change import Change
+from kfp_placement_kube.kinds import PODS
+from tests.controller.planning.builders import a_pod
+from tests.controller.queueing.scene import SimulatedScene, a_node, a_queue, a_quota, demand
 
 OTHER = "others"
 
@@ -136,3 +139,41 @@ def test_one_that_cannot_be_stopped_counts_by_its_pods():
     scene.coordinator.steering.refused(stop)
     assert scene.settle_after(5) == ["other begins: admitted"]
     assert not scene.written["giant"].get("notes")
+
+
+@pytest.mark.parametrize("state", ["ended", "held"])
+@pytest.mark.parametrize("on_node", [0, 1000])
+def test_pods_that_wait_for_a_node_keep_none_for_a_run_that_may_have_none(state, on_node):
+    """It has ended, or has not begun: for others, its pods on nodes count alone."""
+    scene = two_namespaces(quota=a_quota(cpu="8"))
+    gang = demand((8, {"cpu": "1"}), cpu="8")
+    scene.submit("mine", demand=gang)
+    if state == "ended":
+        scene.settle()
+        scene.end("mine")
+    for number, cpu in enumerate((1_000_000, on_node)):
+        pod = a_pod(
+            f"p{number}",
+            workflow="mine",
+            workflow_uid="uid-mine",
+            node_name="node" if number else "",
+            requests={"cpu": cpu},
+        )
+        scene.coordinator.handle(PODS, Change((pod.namespace, pod.name), None, pod))
+    scene.submit("all", 0.5, OTHER, demand=gang)
+    scene.submit("most", 0.6, OTHER, cpu="7")
+    scene.submit("own", 0.7, cpu="1")
+    assert scene.settle() == [f"{'most' if on_node else 'all'} begins: admitted"]
+    assert "of the quota" in scene.message("own")
+
+
+def test_a_pod_that_never_finds_a_node_keeps_the_room_of_a_stopped_gang_for_a_while():
+    scene = two_namespaces(idleAfter="10m")
+    gang = demand((4, {"cpu": "2"}), cpu="8")
+    scene.submit_and_settle("mine", demand=gang)
+    scene.pod("mine", phase="Pending", node_name="", cpu=1)
+    scene.submit("other", 0.5, OTHER, demand=demand((2, {"cpu": "2"}), cpu="4"))
+    assert scene.settle() == ["mine stops for uid-other"]
+    assert scene.settle_after(590) == []
+    assert scene.settle_after(20) == ["other begins: admitted"]
+    assert "notes" not in scene.written["mine"]

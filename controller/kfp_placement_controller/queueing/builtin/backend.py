@@ -77,16 +77,18 @@ def _as_admitted(run: RequestedRun, situation: Situation, now: datetime) -> Admi
     return replace(
         run.as_admitted(queue, priority, now, is_fixed=is_fixed),
         across_priority=situation.queues.across_priority(queue, run.priority),
-        sleeps=run.key in situation.sleeping,
+        in_use={} if run.key in situation.sleeping else None,
     )
 
 
 def _as_draining(draining: DrainingRun, situation: Situation, now: datetime) -> AdmittedRun:
-    """Return a preempted run that keeps only the room of its last pods."""
+    """Return a run that keeps only the room of its last pods."""
     run = draining.run
     gangs = () if run.demand is None else run.demand.gangs
     admitted = _as_admitted(run, situation, now)
     demand, ends_at = Demand(peak=draining.taken, gangs=gangs), admitted.ends_at
     if ends_at is not None:
         ends_at = now + (ends_at - now) * _DRAINING_SHARE
-    return replace(admitted, demand=demand, suspended=True, ends_at=ends_at)
+    return replace(
+        admitted, demand=demand, suspended=True, ends_at=ends_at, in_use=draining.on_nodes
+    )

@@ -19,6 +19,7 @@ from kfp_placement_engine.units.resources import (
     MAX_SUM,
     Resources,
     add_to,
+    least,
     minus,
     subtract_from,
     without_zeros,
@@ -44,14 +45,16 @@ class _Cluster:
         self._empty = GangRoom.of(rooms, gangs)
         self._taken = Counter[str]()
         self._of_queue = defaultdict[QueueKey, Counter[str]](Counter)
-        self._asleep = defaultdict[QueueKey, Counter[str]](Counter)
+        self._not_in_use = defaultdict[QueueKey, Counter[str]](Counter)
 
     def add(self, run: WaitingRun | AdmittedRun, sign: int) -> None:
         """Add a demand; more than there is counts as all there is: alone, such a run may start."""
         change = add_to if sign > 0 else subtract_from
         counted = self._counted(run.demand.peak)
+        in_use = least(self._counted(_in_use(run)), counted)
         change(self._of_queue[run.queue], counted)
-        change(self._asleep[run.queue] if _sleeps(run) else self._taken, counted)
+        change(self._taken, in_use)
+        change(self._not_in_use[run.queue], minus(counted, in_use))
 
     def share(self, queue: QueueKey, rules: QueueRules, part: float, more: Resources) -> float:
         """Return the weighted dominant share of a queue.
@@ -89,7 +92,7 @@ class _Cluster:
             self._gangs.take(gangs)
 
     def lacks(self, run: WaitingRun, overcommit: float) -> tuple[Lack, ...]:
-        demand, asleep = run.demand, self._asleep[run.queue]
+        demand, own = run.demand, self._not_in_use[run.queue]
         peak = without_zeros(demand.peak)
         if there_is_none := [name for name in peak if self._capacity.get(name, 0) <= 0]:
             return tuple(Lack(Rule.NO_NODE, name, peak[name]) for name in there_is_none)
@@ -99,7 +102,7 @@ class _Cluster:
         for name, amount in peak.items():
             limit = int(self._capacity[name] * overcommit)
             counted = min(amount, self._capacity[name], limit)
-            taken = self._taken[name] + asleep[name]
+            taken = self._taken[name] + own[name]
             if (over := taken + counted - limit) > 0:
                 missing.append(Lack(Rule.CAPACITY, name, over))
         if not missing and demand.gangs and (pods := self._gangs.lacks(demand.gangs)):
@@ -110,8 +113,8 @@ class _Cluster:
 class Reservations:
     """Reservations of admitted runs, by queue and in the cluster.
 
-    A run that sleeps counts for its own queue alone. So a queue cannot be given more than its rules
-    allow while its runs sleep, and all of them may wake.
+    What a run does not use counts for its own queue alone. So a queue cannot be given more than its
+    rules allow while its runs sleep, and all of them may wake.
     """
 
     def __init__(
@@ -220,12 +223,14 @@ class Reservations:
         self._is_packed = True
 
 
-def _sleeps(run: WaitingRun | AdmittedRun) -> bool:
-    return isinstance(run, AdmittedRun) and run.sleeps
+def _in_use(run: WaitingRun | AdmittedRun) -> Resources:
+    part = run.in_use if isinstance(run, AdmittedRun) else None
+    return run.demand.peak if part is None else part
 
 
 def _gangs(run: WaitingRun | AdmittedRun) -> Sequence[PodGroup]:
-    return () if _sleeps(run) else run.demand.gangs
+    is_all = not isinstance(run, AdmittedRun) or run.in_use is None
+    return run.demand.gangs if is_all else ()
 
 
 def _named(capacity: Resources | None) -> tuple[tuple[str, int], ...]:

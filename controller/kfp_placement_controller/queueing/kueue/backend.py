@@ -61,9 +61,9 @@ class KueueBackend:
         waiting = [*self._decided(own_waiting, of_waiting, situation, now)]
         running = [*self._decided(own_running, of_running, situation, now)]
         decided = [*waiting, *running]
-        for run, taken in situation.draining.values():
-            of_draining = partial(KueueDecision.of_draining, taken=taken)
-            decided += self._decided([run], of_draining, situation, now)
+        for each in situation.draining.values():
+            of_draining = partial(KueueDecision.of_draining, taken=each.taken)
+            decided += self._decided([each.run], of_draining, situation, now)
         queues = [each for each in situation.queues if each.spec.backend == QueueBackend.KUEUE]
         waiting.sort(key=lambda each: each.place)
         tried = [TriedRun(each.requested.key, each.queue, each.missing) for each in waiting]

@@ -274,7 +274,7 @@ class QueuePublisher:
             notes.append(f"there is no RunQueue {run.queue_name}: it is in {queue.name}")
         if priority != run.priority:
             notes.append(f"priority {run.priority} counts as {priority} in {queue.name}")
-        if run.key in situation.sleeping and run.key not in situation.fixed:
+        if run.is_admitted and run.key in situation.sleeping - situation.fixed:
             notes.append(ASLEEP)
         if run.problem and run.demand is not None:
             notes.append(f"it counts with what {queue.name} states for runs like it: {run.problem}")

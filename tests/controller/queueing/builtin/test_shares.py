@@ -239,7 +239,7 @@ def test_room_is_not_kept_for_a_giant_at_the_cost_of_a_queue_that_takes_less():
 
 
 def test_a_run_that_sleeps_counts_for_its_own_queue_alone():
-    sleeping = admitted("giant", cpu=12, queue=A, sleeps=True)
+    sleeping = admitted("giant", cpu=12, queue=A, in_use={})
     runs = [waiting("own", cpu=1, queue=A), waiting("other", cpu=12, queue=B)]
     verdicts = {
         each.key.name: each.missing
@@ -247,7 +247,7 @@ def test_a_run_that_sleeps_counts_for_its_own_queue_alone():
     }
     assert verdicts == {"own": (Lack(Rule.CAPACITY, "cpu", 13000),), "other": ()}
     # Awake, it counts for all.
-    awake = replace(sleeping, sleeps=False)
+    awake = replace(sleeping, in_use=None)
     (verdict,) = waiting_verdicts(runs[1:], [awake], equal(), CLUSTER, START)
     assert not verdict.is_admitted
 
@@ -255,10 +255,10 @@ def test_a_run_that_sleeps_counts_for_its_own_queue_alone():
 def test_gangs_of_a_run_that_sleeps_keep_no_node():
     gang = a_demand(gpu=4, gang=(4, {"gpu": 1}))
     run = waiting("run", gang, queue=B)
-    for sleeps in (True, False):
-        running = [admitted("r", gang, queue=A, sleeps=sleeps)]
+    for is_awake in (True, False):
+        running = [admitted("r", gang, queue=A, in_use=None if is_awake else {})]
         (verdict,) = waiting_verdicts([run], running, equal(), CLUSTER, START)
-        assert verdict.is_admitted == sleeps
+        assert verdict.is_admitted != is_awake
 
 
 def test_deciding_about_a_thousand_runs_of_many_namespaces_takes_less_than_a_second():
