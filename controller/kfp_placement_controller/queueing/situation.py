@@ -40,8 +40,8 @@ class DrainingRun(NamedTuple):
     Attributes:
         run: the run.
         taken: resources that its pods take.
-        on_nodes: what those on nodes take, which alone counts for other queues; None = the gangs of
-            the run count too.
+        on_nodes: part that alone counts for other queues, of the pods on nodes; None = all of it
+            counts, and the gangs of the run too.
     """
 
     run: RequestedRun
