@@ -36,6 +36,7 @@ from tests.support.hold_webhook import HoldWebhook, would_hold
 from tests.support.manifests import NAMESPACE, a_queue
 
 READY = {"ready": True}
+ADMISSION = "admissionregistration.k8s.io/v1"
 
 
 @pytest.fixture(scope="module", params=["policy", "webhook"])
@@ -143,7 +144,7 @@ def test_who_may_not_release_runs_may_not_take_the_label_off(api, team, author, 
     held = api.create(a_workflow(team))
     assert is_held(held)
     patch = {"metadata": {"labels": {INSTANCE_LABEL: value}}}
-    with pytest.raises(ApiError, match="this run waits in a queue: only who may update") as refused:
+    with pytest.raises(ApiError, match="this run waits in a queue, which lets it begin") as refused:
         author.patch(held, patch)
     assert refused.value.status == 422
     whole = copy.deepcopy(held)
@@ -306,6 +307,50 @@ def test_engines_write_whole_runs(api, team):
     wait_until(lambda: may_patch(other, run, change), "the API server to know the right")
     for each in (binding, role):
         api.delete(each)
+
+
+ARGO_IN_ONE_NAMESPACE: list[JsonObject] = [
+    {"apiGroups": ["argoproj.io"], "resources": ["workflows", "workflows/finalizers"]},
+    {
+        "apiGroups": [""],
+        "resources": ["persistentvolumeclaims", "persistentvolumeclaims/finalizers"],
+    },
+]
+"""Of the Role that Argo's manifests give a controller of one namespace."""
+ALL_OF_ARGO: JsonObject = {"apiGroups": ["argoproj.io"], "resources": ["*"]}
+
+
+def test_argo_in_one_namespace_goes_on_writing_after_an_upgrade(api, team):
+    """No admin has named its account, since the version before did not ask for that."""
+    binding = api.get(ADMISSION, "ValidatingAdmissionPolicyBinding", "kfp-placement-hold")
+    engine = acting(api, team, "controller", *ARGO_IN_ONE_NAMESPACE)
+    run = going_on(api, team, SPEC, STATUS)
+    api.delete(binding)
+    assert engine.patch(run, {"status": {"phase": "Pending"}})
+    binding["metadata"] = {key: binding["metadata"][key] for key in ("name", "labels")}
+    api.create(binding)
+    author = acting(api, team, "author", ALL_OF_ARGO)
+    wait_until(
+        lambda: not may_patch(author, run, {"status": {"phase": uuid.uuid4().hex}}), "the policy"
+    )
+    assert engine.patch(run, {"status": {"phase": "Succeeded"}, "spec": {"onExit": "main"}})
+
+
+@pytest.mark.parametrize("role", ["edit", "admin"])
+def test_the_roles_of_people_make_nobody_an_engine(api, team, role):
+    acting(api, team, "somebody", ALL_OF_ARGO)
+    account = new_account(api, team, f"somebody-who-may-{role}", role=role, role_kind="ClusterRole")
+    parts: JsonObject = {
+        "roleRef": {"apiGroup": RBAC, "kind": "Role", "name": "somebody"},
+        "subjects": [
+            {"kind": "ServiceAccount", "name": f"somebody-who-may-{role}", "namespace": team}
+        ],
+    }
+    api.create(an_object(f"{RBAC}/v1", "RoleBinding", "as-argo", team, **parts))
+    run = going_on(api, team, SPEC, STATUS)
+    wait_until(lambda: may_patch(account, run, {"metadata": {"labels": {"x": "y"}}}), "the right")
+    with pytest.raises(ApiError, match=STATUS_IS_KEPT):
+        account.patch(run, {"status": {"phase": "Failed"}})
 
 
 def may_patch(account: Api, run: JsonObject, patch: JsonObject) -> bool:
