@@ -38,6 +38,7 @@ from tests.controlplane.exceptions import ApiError
 from tests.controlplane.kubelet.workload import HINTS
 from tests.controlplane.plane import ControlPlane, PlaneOptions
 from tests.controlplane.waiting import wait_until
+from tests.support.attacks import planner_memory_bytes, run_of_steps
 from tests.support.installation import Installation, InstallationOptions
 from tests.support.manifests import a_queue
 from tests.support.taxi_cluster import taxi_nodes
@@ -46,6 +47,9 @@ POLICY = {"engine": {"budget": "300ms"}, "defaults": {"driver": "100ms"}}
 RUNS = "argoproj.io"
 SECONDS = 3.0
 """Time in which whatever an attack releases would begin; the queue decides within 0.1 s."""
+LARGE_STEPS, LARGE_RUNS = 6_000, 20
+MOST_MEMORY_BYTES = 300e6
+TIMEOUT_SECONDS = 300.0
 
 
 @pytest.fixture(scope="module")
@@ -416,3 +420,22 @@ def test_tenants_write_nothing_that_queues_decide_by(team, tenant):
             tenant.patch(item, {"status": {"phase": "Admitted", "ready": False}}, part="status")
         assert refused.value.status == 403
     gains_nothing(team, "waits")
+
+
+def test_large_runs_do_not_begin_before_the_planner_has_read_them(queueing, team, tenant):
+    """The tenant gains nothing: all wait for their turn, in little memory."""
+    set_queue(team, quota={"runs": 0}, holdDeadline="5s")
+    unknown = {f"large-{number}" for number in range(LARGE_RUNS)}
+    for name in sorted(unknown):
+        tenant.create(run_of_steps(LARGE_STEPS, name, team.name))
+    began, largest = time.monotonic(), 0
+    while unknown:
+        assert time.monotonic() - began < TIMEOUT_SECONDS, unknown
+        for name in sorted(unknown):
+            if request(team, name).get("spec", {}).get("demand"):
+                assert is_held(team.workflow(name)), name
+                unknown.discard(name)
+        largest = max(largest, planner_memory_bytes(queueing))
+        time.sleep(0.5)
+    gains_nothing(team, "large-0")
+    assert largest < MOST_MEMORY_BYTES, largest

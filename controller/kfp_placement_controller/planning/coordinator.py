@@ -51,11 +51,11 @@ from kfp_placement_controller.packages.run_templates import RunTemplates
 from kfp_placement_controller.planning.actions import Action, Announce, ForgetRun, Unplanned
 from kfp_placement_controller.planning.cluster_state import ClusterState
 from kfp_placement_controller.planning.gate_controller import GateController
+from kfp_placement_controller.planning.needs.run_requests import RunRequests
 from kfp_placement_controller.planning.placement_publisher import PlacementPublisher
 from kfp_placement_controller.planning.reactions import Reactions
 from kfp_placement_controller.planning.rounds import RoundFailure, RoundResult
 from kfp_placement_controller.planning.run_plans import WITHOUT_PAST_RUNS, RunPlans
-from kfp_placement_controller.planning.run_requests import RunRequests
 from kfp_placement_controller.planning.watchdog import Watchdog
 from kfp_placement_controller.runs.planner_parameters import PlanningParams
 from kfp_placement_controller.runs.run_registry import RunRegistry

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from kfp_placement_controller.observed.claims import ObservedClaim, ObservedVolume
 from kfp_placement_controller.observed.namespaces import ObservedNamespace
 from kfp_placement_controller.planning.cluster_state import ClusterState, matters, takes_less
+from kfp_placement_controller.planning.needs.run_requests import RunRequests
 from kfp_placement_controller.planning.planner import Planner
-from kfp_placement_controller.planning.run_requests import RunRequests
 from kfp_placement_controller.runs.run_registry import RunRegistry
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.model.cluster import Node

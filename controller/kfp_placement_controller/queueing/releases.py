@@ -160,8 +160,9 @@ def _cause_in_queue(
     patience_seconds = queue.spec.hold_deadline_seconds
     if planner.age_seconds > planner.stale_after_seconds + patience_seconds:
         return ReleaseCause.PLANNER_DOWN
-    if run.demand is None and not (run.problem or (run.spec and run.spec.unschedulable)):
-        # The last of a thousand new runs is planned after minutes: it must not pass its quota.
+    if run.spec is None:
+        # The planner says soon of each run that it knows it. What it needs is worked out in its
+        # turn: the last of a thousand new runs must not pass its quota.
         age_seconds = planner.progress_age_seconds
         is_busy = age_seconds is not None and age_seconds <= patience_seconds
         if waited_seconds > patience_seconds * (_MOST_BACKLOG if is_busy else 1):

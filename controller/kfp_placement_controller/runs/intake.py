@@ -12,16 +12,13 @@ from datetime import datetime
 
 from kfp_placement_controller.runs.run_registry import RunRegistry
 from kfp_placement_controller.runs.tracked_run import TrackedRun
-from kfp_placement_controller.runs.turns import RUN_STEPS, Turns, Work
+from kfp_placement_controller.runs.turns import Turns, Work, steps_to_read
 from kfp_placement_engine.model.keys import RunKey
 
 _ENDED_LONG_AGO = "it ended before others of its namespace, and is read again if it is retried"
 
 _LEAST_STEPS = 5
 """Steps that any run counts as in the budget, since it takes memory, however small it is."""
-
-_BYTES_PER_STEP = 200
-"""Size of a step in a run's object, to estimate what reading takes before it is known."""
 
 
 @dataclass
@@ -51,7 +48,9 @@ class Intake:
         """
         self.settle(now)
         stale = [run for run in self._ordered() if run.stale]
-        work = [Work(run.key.namespace, _steps_to_read(run), run) for run in stale]
+        work = [
+            Work(run.key.namespace, steps_to_read(run.steps, run.observed), run) for run in stale
+        ]
         # Many runs may have ended before this planner began: those that go on come first.
         opened = [each for each in work if not each.on.observed.ended]
         chosen = self.turns.take(opened or work, may_be_large=may_be_large)
@@ -122,8 +121,3 @@ def over_budget_text(most_steps: int) -> str:
 
 def _steps(run: TrackedRun) -> int:
     return max(run.steps, _LEAST_STEPS)
-
-
-def _steps_to_read(run: TrackedRun) -> int:
-    """Return the work of reading a run, by its size if the number of steps is not known."""
-    return RUN_STEPS + (run.steps or run.observed.content.size // _BYTES_PER_STEP)

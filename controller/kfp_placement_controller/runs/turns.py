@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
+from kfp_placement_controller.sources.source import ObservedRun
 from kfp_placement_engine.model.keys import RunKey
 
 T = TypeVar("T")
@@ -54,10 +55,18 @@ class Run(Protocol):
 
 RunT = TypeVar("RunT", bound=Run)
 
+_BYTES_PER_STEP = 200
+"""Size of a step in a run's object, to estimate what reading takes before it is known."""
+
 
 def work_of(run: RunT) -> Work[RunT]:
     """Return the work on all steps of a run."""
     return Work(run.key.namespace, RUN_STEPS + run.steps, run)
+
+
+def steps_to_read(steps: int, observed: ObservedRun) -> int:
+    """Return the work of reading a run, by its size if the number of steps is not known."""
+    return RUN_STEPS + (steps or observed.content.size // _BYTES_PER_STEP)
 
 
 @dataclass

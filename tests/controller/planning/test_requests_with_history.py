@@ -9,8 +9,8 @@ from kfp_placement_controller.histories import known_pasts
 from kfp_placement_controller.kinds import PIPELINE_HISTORIES
 from kfp_placement_controller.observed.histories import observe_history
 from kfp_placement_controller.planning import promising
-from kfp_placement_controller.planning.past_news import NEWS_PAUSE_SECONDS
-from kfp_placement_controller.runs.run_needs import LONGEST_WAIT_FOR_PAST_SECONDS, RunNeed
+from kfp_placement_controller.planning.needs.past_news import NEWS_PAUSE_SECONDS
+from kfp_placement_controller.planning.needs.run_needs import LONGEST_WAIT_FOR_PAST_SECONDS, RunNeed
 from kfp_placement_controller.runs.tracked_run import TrackedRun
 from kfp_placement_engine.model import promise
 from kfp_placement_kube.change import Change

@@ -187,7 +187,7 @@ class SimulatedScene(Scene):
         self.nodes = [a_node()] if nodes is None else [*nodes]
         self.place(*self.nodes)
         self.by_name: dict[str, QueuedRun] = {}
-        self.specs: dict[str, dict[str, Any]] = {}
+        self.specs: dict[str, dict[str, Any] | None] = {}
         self.written: dict[str, dict[str, Any]] = {}
         self.versions = itertools.count(2)
 
@@ -203,6 +203,12 @@ class SimulatedScene(Scene):
         self.specs[name] = _with_demand(spec)
         self.by_name[name] = a_run(name, hours, namespace)
         self.change(name)
+
+    def submit_unknown(self, name: str, hours: float = 0.0) -> None:
+        """A run is there of which the planner has said nothing."""
+        self.specs[name] = None
+        self.by_name[name] = run = a_run(name, hours)
+        self.coordinator.handle(WORKFLOWS, Change((TEAM, name), None, run))
 
     def submit_and_settle(self, name: str, hours: float = 0.0, **spec: Any) -> None:
         """A run is there, and what follows from that has happened."""
@@ -222,12 +228,13 @@ class SimulatedScene(Scene):
 
     def say(self, name: str, **spec: Any) -> None:
         """The planner, or somebody, has changed a RunRequest; amounts as for `submit`."""
-        self.specs[name] |= _with_demand(spec)
+        self.specs[name] = (self.specs[name] or {}) | _with_demand(spec)
         self.show(name)
 
     def show(self, name: str) -> None:
-        status = self.written.get(name)
-        self.request(self.by_name[name], status, str(next(self.versions)), **self.specs[name])
+        status, spec = self.written.get(name), self.specs[name]
+        if spec is not None:
+            self.request(self.by_name[name], status, str(next(self.versions)), **spec)
 
     def forget(self, name: str) -> None:
         """Somebody has deleted a run; its RunRequest goes with it."""

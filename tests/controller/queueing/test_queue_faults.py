@@ -174,15 +174,6 @@ def test_what_others_write_into_the_status_of_an_admitted_run_is_put_right():
     assert scene.written["one"]["admittedAt"] <= time_text(scene.now)
 
 
-def test_a_wait_that_is_said_to_begin_in_the_future_ends_all_the_same():
-    scene = SimulatedScene(holdDeadline="30s")
-    scene.submit_and_settle("run", 1.0, demand=None)
-    scene.written["run"] |= {"waitingSince": "2999-01-01T00:00:00Z"}
-    scene.show("run")
-    assert scene.settle_after(10) == []
-    assert scene.settle_after(40) == ["run begins: no-demand"]
-
-
 # The planner.
 
 
@@ -407,11 +398,11 @@ def test_a_run_waits_for_a_planner_that_is_busy_with_others_but_not_forever():
     """Of many new runs the last is planned after minutes; it must not pass the quota."""
     scene = SimulatedScene(holdDeadline="30s", runs=1)
     scene.submit("first", 1.0)
-    scene.submit("last", 1.0, demand=None)
+    scene.submit_unknown("last", 1.0)
     assert scene.settle() == ["first begins: admitted"]
     for number in range(20):
         scene.pass_time(25)
-        scene.submit(f"run-{number}", 1.0, demand=None)
+        scene.submit_unknown(f"run-{number}", 1.0)
         scene.say(f"run-{number}", demand={})
         outcomes = scene.settle()
         if outcomes:

@@ -30,11 +30,18 @@ def test_a_run_waits_until_the_planner_says_what_it_needs():
 )
 def test_a_run_of_which_nobody_says_what_it_needs_begins_after_the_deadline(says, begins):
     scene = SimulatedScene(holdDeadline="30s", onControllerDown=says)
-    scene.submit("run", 1.0, demand=None)
+    scene.submit_unknown("run", 1.0)
     assert scene.settle() == []
     assert scene.settle_after(31) == begins
-    if begins:
-        assert scene.condition("run") == ("True", "Unplannable")
+
+
+def test_a_run_that_the_planner_knows_waits_for_its_turn_however_long_that_takes():
+    """Else the last of a namespace that floods the planner would begin without a demand."""
+    scene = SimulatedScene(holdDeadline="30s")
+    scene.submit("run", 1.0, demand=None)
+    for _ in range(12):
+        assert scene.settle_after(31) == []
+    assert scene.condition("run") == ("False", "PendingEvaluation")
 
 
 @pytest.mark.parametrize("is_deleted", [True, False])

@@ -4,11 +4,16 @@ The plan in force does not count. In a full cluster a run uses less at a time, f
 plan counted, a fuller cluster would admit more runs.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from kfp_placement_controller.pauses import lasts
+from kfp_placement_controller.planning.needs.planned_alone import (
+    PlannedAlone,
+    ReadFacts,
+    Unfolded,
+    demand_left,
+)
 from kfp_placement_controller.runs.run_reading import FindPast, RunReader, RunReading
 from kfp_placement_controller.sources.source import ObservedRun
 from kfp_placement_engine.contract.placement import bounded_seconds
@@ -19,11 +24,8 @@ from kfp_placement_engine.contract.run_request import (
     NodeGroups,
     RunDemand,
     RunRequestSpec,
-    run_demand,
 )
-from kfp_placement_engine.exceptions import LimitError
-from kfp_placement_engine.model.promise import least_move
-from kfp_placement_engine.model.run_graph import RunGraph, Step
+from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.step_state import ENDED_STATES, StepState
 from kfp_placement_engine.planning.demand_profile import DemandProfile
 from kfp_placement_engine.plans.plan import Plan
@@ -38,30 +40,6 @@ _ESTIMATED = (
     "its need is estimated: its Workflow does not say what its steps request, so requests of past"
     " runs count, or assumed ones"
 )
-
-
-@dataclass(frozen=True)
-class _Planned:
-    """Facts from a plan of the run alone.
-
-    Attributes:
-        profile: resources that the run takes over time.
-        makespan_seconds: time that the run takes; None = a step has no node.
-        unschedulable: reason why a step has no node; "" = all have one.
-    """
-
-    profile: DemandProfile
-    makespan_seconds: float | None
-    unschedulable: str
-
-    def is_like(self, other: "_Planned") -> bool:
-        """Return whether the difference to `other` is too small to write."""
-        own, others = self.makespan_seconds, other.makespan_seconds
-        if own is None or others is None:
-            return (own, self.unschedulable) == (others, other.unschedulable)
-        return (
-            abs(own - others) < least_move(others) and self.profile.left() == other.profile.left()
-        )
 
 
 @dataclass
@@ -88,13 +66,20 @@ class RunNeed:
     has_news: bool = False
     is_rewritten: bool = False
     awaited_since: float | None = None
-    _reading: RunReading | None = None
+    _facts: ReadFacts = field(default_factory=ReadFacts)
     """The run as it was read for `_planned`."""
-    _planned: _Planned | None = None
+    _planned: PlannedAlone | None = None
+    _unfolded: Unfolded | None = None
+    """Graph and profile for `_planned`; None = they are not kept."""
     _planned_nodes: NodeGroups = ()
     """Value of `nodes` for `_planned`."""
     _outcome: RunOutcome = field(default_factory=RunOutcome)
     """States of its steps, as last read."""
+
+    @property
+    def key(self) -> RunKey:
+        """Namespace and name of the run."""
+        return self.observed.key
 
     def observe(self, observed: ObservedRun) -> None:
         """Take in that the object of the run has changed."""
@@ -107,11 +92,12 @@ class RunNeed:
             return True
         if self.nodes != self._planned_nodes:
             return True
-        if self._reading is None:
+        if self._unfolded is None:
             return False
-        now = RunReader(self.observed, policy, self.nodes).as_of_now(self._reading)
+        reading = self._unfolded.reading
+        now = RunReader(self.observed, policy, self.nodes).as_of_now(reading)
         self._outcome = now.outcome
-        return now.reading is not self._reading
+        return now.reading is not reading
 
     def read(
         self, policy: PlacementPolicySpec, version: int, find_past: FindPast
@@ -130,12 +116,12 @@ class RunNeed:
         """
         is_same_place = (self.planned_for, self._planned_nodes) == (version, self.nodes)
         is_only_text = is_same_place and self.is_rewritten and not self.has_news
-        before = (self._reading, self._planned) if is_only_text else (None, None)
+        before = (self._unfolded, self._planned) if is_only_text else (None, None)
         self._forget_plan(version)
         self.planned_for, self.problem = version, ""
         self.lacks_past = self.has_news = self.is_rewritten = False
         self._planned_nodes = self.nodes
-        widths = {} if self._reading is None else self._reading.widths
+        widths = self._facts.widths or {}
         reader = RunReader(self.observed, policy, self.nodes)
         now = reader.as_of_now(reader.read(widths, find_past))
         self._outcome = now.outcome
@@ -147,10 +133,10 @@ class RunNeed:
             self.awaited_since = None
         # The run may wait for days, and its past takes much memory.
         reading = replace(now.reading, forecast=None, past=None)
-        if before[0] is None or before[1] is None or before[0].graph != reading.graph:
+        if before[0] is None or before[1] is None or before[0].reading.graph != reading.graph:
             return reading
         # Nothing is new to plan: Argo writes a spec again in its own form.
-        self._reading, self._planned = reading, before[1]
+        self._unfolded, self._planned = replace(before[0], reading=reading), before[1]
         return None
 
     def _forget_plan(self, version: int) -> None:
@@ -165,9 +151,20 @@ class RunNeed:
 
     def take(self, plan: Plan, reading: RunReading) -> None:
         """Keep the plan of the run alone, unless it hardly differs from the last one, if any."""
-        planned = _facts_of(plan, reading.graph)
-        if self._planned is None or not planned.is_like(self._planned):
-            self._reading, self._planned = reading, planned
+        profile = DemandProfile(plan, reading.graph)
+        planned = PlannedAlone.of(plan, profile)
+        if self._planned is None or self._unfolded is None or not planned.is_like(self._planned):
+            self._facts, self._planned = ReadFacts.of(reading), planned
+            self._unfolded = Unfolded(reading, profile)
+
+    def fold(self) -> None:
+        """Forget the graph; the demand is that of the whole run from now on."""
+        self._unfolded, self._outcome = None, RunOutcome()
+
+    @property
+    def is_folded(self) -> bool:
+        """True if the run has begun, and its demand does not shrink since its graph is not kept."""
+        return self.has_begun and self._planned is not None and self._unfolded is None
 
     def refuse(self, problem: str) -> None:
         """Note that the run cannot be planned, and why."""
@@ -176,17 +173,16 @@ class RunNeed:
     @property
     def steps(self) -> int:
         """Number of its steps, as far as it has been read."""
-        return len(self._steps())
+        return self._facts.steps
 
     @property
     def pipeline(self) -> str:
         """Name of its pipeline; "" = the run could not be read."""
-        return "" if self._reading is None else self._reading.graph.name
+        return self._facts.pipeline
 
     def mounts(self, claim: str) -> bool:
         """Return whether the run mounts a volume claim, and the claim may matter to its steps."""
-        reading = self._reading if self.may_fit_later else None
-        return reading is not None and claim in {each.name for each in reading.graph.claims}
+        return self.may_fit_later and claim in self._facts.claims
 
     @property
     def has_begun(self) -> bool:
@@ -223,7 +219,7 @@ class RunNeed:
             submitted_at=observed.submitted_at,
             display_name=observed.display_name,
             queue=queue,
-            priority=max((step.priority for step in self._steps()), default=0),
+            priority=self._facts.priority,
             demand=demand,
             makespan_seconds=None if planned is None else planned.makespan_seconds,
             finishes_at=self._finishes_at(makespan_seconds),
@@ -235,30 +231,24 @@ class RunNeed:
 
     def _estimates(self) -> tuple[str, ...]:
         """Return the note for people that the demand is not what the run says."""
-        is_outline = self._reading is not None and self._reading.graph.is_outline
-        return (_ESTIMATED,) if is_outline else ()
-
-    def _steps(self) -> Sequence[Step]:
-        return () if self._reading is None else self._reading.graph.steps
+        return (_ESTIMATED,) if self._facts.is_outline else ()
 
     def _demand(self) -> tuple[RunDemand | None, str]:
         """Return the known demand that is left, and the reason why not all of it is known."""
-        if self._planned is None:
+        planned = self._planned
+        if planned is None:
             return None, self.problem
-        notices = () if self._reading is None else self._reading.graph.notices
-        unknown = next((str(each) for each in notices if each.hides_demand), "")
-        states = self._outcome.steps.items()
-        ended = {name for name, step in states if step.state in ENDED_STATES}
-        running = {name for name, step in states if step.state is StepState.RUNNING}
-        try:
-            demand = run_demand(self._planned.profile.left(ended, running))
-            return demand, unknown[:MAX_MESSAGE_CHARACTERS]
-        except LimitError as error:
-            return None, str(error)
+        demand, problem = planned.demand, planned.problem
+        if self._unfolded is not None:
+            states = self._outcome.steps.items()
+            ended = {name for name, step in states if step.state in ENDED_STATES}
+            running = {name for name, step in states if step.state is StepState.RUNNING}
+            demand, problem = demand_left(self._unfolded.profile, ended, running)
+        return demand, problem or self._facts.unknown
 
     def _queue(self) -> tuple[str, tuple[str, ...]]:
         """Return the RunQueue that its steps name, and notes for people about the choice."""
-        named = sorted({step.queue for step in self._steps() if step.queue})
+        named = self._facts.queues
         if len(named) < 2:
             return (*named, DEFAULT_QUEUE)[0], ()
         listed = ", ".join(named[:_MAX_NAMED_QUEUES])
@@ -276,12 +266,3 @@ class RunNeed:
         if makespan_seconds is None:
             return None
         return (since + timedelta(seconds=bounded_seconds(makespan_seconds))).replace(microsecond=0)
-
-
-def _facts_of(plan: Plan, graph: RunGraph) -> _Planned:
-    unplaced = [f"step {name}: {reason}" for name, reason in plan.unschedulable]
-    more = f" (and {len(unplaced) - 1} more)" if unplaced[1:] else ""
-    text = f"{unplaced[0][: MAX_MESSAGE_CHARACTERS - 20]}{more}" if unplaced else ""
-    ends = [step.finish_seconds for step in plan.steps if step.finish_seconds is not None]
-    makespan_seconds = None if unplaced else bounded_seconds(max(ends, default=0.0))
-    return _Planned(DemandProfile(plan, graph), makespan_seconds, text)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from kfp_placement_controller.histories.histories import Histories
 from kfp_placement_controller.observed.histories import HistoryKey
 from kfp_placement_controller.pauses import lasting
-from kfp_placement_controller.runs.run_needs import RunNeed
+from kfp_placement_controller.planning.needs.run_needs import RunNeed
 from kfp_placement_engine.model.keys import RunKey
 
 NEWS_PAUSE_SECONDS = 120.0

@@ -7,29 +7,33 @@ say, so that a new planner continues from any state, and puts right what others 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 
 from kfp_placement_controller.observed.histories import HistoryKey, ObservedHistory
 from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.observed.run_requests import ObservedRequest
 from kfp_placement_controller.pauses import lasts
 from kfp_placement_controller.planning.actions import DeleteRequest, WriteRequest
-from kfp_placement_controller.planning.past_news import PastNews
+from kfp_placement_controller.planning.needs.corrections import (
+    RunsInLine,
+    correction,
+    spec_in_line,
+    wanted_spec,
+)
+from kfp_placement_controller.planning.needs.kept_graphs import KeptGraphs
+from kfp_placement_controller.planning.needs.past_news import PastNews
+from kfp_placement_controller.planning.needs.run_needs import RunNeed
 from kfp_placement_controller.planning.round_builder import RoundBuilder
-from kfp_placement_controller.runs.current_plan import CurrentPlan
 from kfp_placement_controller.runs.planner_parameters import PLANS_PER_EVALUATION
-from kfp_placement_controller.runs.run_needs import RunNeed
 from kfp_placement_controller.runs.run_registry import RunRegistry
-from kfp_placement_controller.runs.turns import RUN_STEPS, SLICE_STEPS, Turns, Work
+from kfp_placement_controller.runs.turns import SLICE_STEPS, Turns, Work, steps_to_read
 from kfp_placement_controller.sources.source import ObservedRun
 from kfp_placement_controller.warning_log import WarningLog
 from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE
-from kfp_placement_engine.contract.run_request import RunDemand, RunRequestSpec
+from kfp_placement_engine.contract.run_request import RunRequestSpec
 from kfp_placement_engine.exceptions import InputError, PlanningError
 from kfp_placement_engine.model.keys import ClaimKey, QueueKey, RunKey
 from kfp_placement_kube.change import Change
-
-NO_NODES = "the cluster has no nodes"
 
 
 @dataclass
@@ -52,7 +56,8 @@ class RunRequests:
     turns: Turns = field(default_factory=Turns)
     has_backlog: bool = False
     _needs: dict[RunKey, RunNeed] = field(default_factory=dict)
-    _namespaces: set[str] = field(default_factory=set)
+    _deadlines: dict[str, float] = field(default_factory=dict)
+    """Values of `holdDeadline` of the namespaces that have queues."""
     _changed: dict[RunKey, None] = field(default_factory=dict)
     _tried_at: dict[RunKey, float] = field(default_factory=dict)
     _revisions: dict[RunKey, int] = field(default_factory=dict)
@@ -63,6 +68,8 @@ class RunRequests:
         """Start without news of past runs."""
         self._warnings = WarningLog(__name__)
         self._news = PastNews(self._needs, self.registry.histories)
+        self._line = RunsInLine()
+        self.graphs = KeptGraphs(lambda: self.registry.policy().namespace_limits.planned_steps)
 
     # What comes in.
 
@@ -70,6 +77,8 @@ class RunRequests:
         """Take in that a run is new, has changed or is gone."""
         key, observed = RunKey(*change.key), change.new
         need = self._needs.get(key)
+        if observed is None or observed.ended or (need and need.observed.uid != observed.uid):
+            self.graphs.forget(key)
         if observed is None:
             self._needs.pop(key, None)
             self._revisions.pop(key, None)
@@ -93,10 +102,10 @@ class RunRequests:
         if key.name != DEFAULT_QUEUE:
             return
         if change.new is None:
-            self._namespaces.discard(key.namespace)
-        elif key.namespace not in self._namespaces:
-            self._namespaces.add(key.namespace)
-            self._all_changed = True
+            self._deadlines.pop(key.namespace, None)
+            return
+        self._all_changed |= key.namespace not in self._deadlines
+        self._deadlines[key.namespace] = change.new.spec.hold_deadline_seconds
 
     def request_changed(self, change: Change[ObservedRequest]) -> None:
         """Take in that a RunRequest is new, has changed or is gone."""
@@ -111,7 +120,7 @@ class RunRequests:
     def history_changed(self, change: Change[ObservedHistory]) -> None:
         """Take in that runs of a pipeline have ended, or that some of them no longer count."""
         key = HistoryKey(*change.key)
-        if key.namespace in self._namespaces:
+        if key.namespace in self._deadlines:
             self._news.history_changed(key)
 
     def claim_changed(self, claim: ClaimKey) -> None:
@@ -144,8 +153,7 @@ class RunRequests:
         )
         news = self._news.due(monotonic_seconds)
         self._changed |= dict.fromkeys(chain(to_retry, self._with_new_plans(), news))
-        # Runs without a plan come first: they cannot be admitted until their need is known.
-        keys = sorted(self._without_awaited(monotonic_seconds), key=self._was_planned)
+        keys = sorted(self._without_awaited(monotonic_seconds), key=self._place)
         plans, steps = 0, 0.0
         for work in self.turns.order(map(self._work_on, keys)):
             key = work.on
@@ -168,11 +176,29 @@ class RunRequests:
                 # The stored one was written with the past, which this planner will know soon.
                 self._changed[key] = None
                 continue
-            planned = self.registry.runs.get(key)
-            plan = None if planned is None else planned.plan
-            if plan is not None:
-                self._revisions[key] = plan.revision
-            action = self._action(need, plan)
+            action = self._action(need)
+            if action is not None:
+                self._tried_at[key] = monotonic_seconds
+                yield action
+        if self.has_backlog:
+            yield from islice(self._in_line(monotonic_seconds), PLANS_PER_EVALUATION)
+
+    def _in_line(self, monotonic_seconds: float) -> Iterator[WriteRequest | DeleteRequest]:
+        """Yield RunRequests without a demand, of runs whose turn has not come for long.
+
+        By them the queue sees that the planner knows these runs, and lets them wait.
+        """
+        unplanned = [
+            key
+            for key in self._changed
+            if (each := self._needs.get(key)) and each.planned_for is None and self._must_plan(each)
+        ]
+        for key in self._line.late(unplanned, self._deadlines, monotonic_seconds):
+            need, stored = self._needs[key], self.registry.requests.get(key)
+            is_tried = lasts(self.retry_seconds, self._tried_at.get(key), monotonic_seconds)
+            if is_tried or self._own_request(need):
+                continue
+            action = correction(need, stored, spec_in_line(need))
             if action is not None:
                 self._tried_at[key] = monotonic_seconds
                 yield action
@@ -180,7 +206,8 @@ class RunRequests:
     def _work_on(self, key: RunKey) -> Work[RunKey]:
         """Return the work of planning a run alone, by its size before it has been read."""
         need = self._needs.get(key)
-        return Work(key.namespace, RUN_STEPS + (0 if need is None else need.steps), key)
+        steps = 0 if need is None else steps_to_read(need.steps, need.observed)
+        return Work(key.namespace, steps, key)
 
     def _without_awaited(self, monotonic_seconds: float) -> Iterator[RunKey]:
         """Yield the changed runs but those that wait for their package to be planned first."""
@@ -190,10 +217,17 @@ class RunRequests:
 
     def takes_part(self, namespace: str) -> bool:
         """Return whether the runs of a namespace wait in a queue."""
-        return namespace in self._namespaces and not self.registry.excluded(namespace)
+        return namespace in self._deadlines and not self.registry.excluded(namespace)
 
-    def _takes_part(self, need: RunNeed) -> bool:
-        return self.takes_part(need.observed.key.namespace)
+    def _place(self, key: RunKey) -> tuple[bool, float]:
+        """Return the place of a run in its namespace.
+
+        Runs without a plan come first, as they cannot be admitted until their need is known; then
+        the oldest, so that no run waits for ever more that are new.
+        """
+        need = self._needs.get(key)
+        submitted = 0.0 if need is None else need.observed.submitted_at.timestamp()
+        return self._was_planned(key), submitted
 
     def _was_planned(self, key: RunKey) -> bool:
         need = self._needs.get(key)
@@ -201,16 +235,18 @@ class RunRequests:
 
     def _must_plan(self, need: RunNeed) -> bool:
         """Return whether a run must be planned, or planned again."""
-        if need.observed.ended or not self._takes_part(need):
+        if need.observed.ended or not self.takes_part(need.key.namespace):
             return False
         is_old = need.planned_for != self._version and need.may_fit_later
-        return is_old or need.must_plan(self.registry.policy())
+        if is_old or (need.is_folded and self.graphs.has_room(need)):
+            return True
+        return need.must_plan(self.registry.policy())
 
     def _plan(self, need: RunNeed) -> None:
         if not self.builder.has_nodes:
             need.planned_for = self._version
             return
-        key = need.observed.key
+        key = need.key
         consequence = f"the RunRequest of run {key.namespace}/{key.name} does not say what it needs"
         turn = partial(self._plan_alone, need)
         self._warnings.take_turn(consequence, turn, need.refuse)
@@ -218,76 +254,48 @@ class RunRequests:
 
     def _plan_alone(self, need: RunNeed) -> None:
         """Plan a run as if no other were there."""
-        own = need.observed.key
-        together = [
-            other.observed.as_pods_name_it
-            for other in self._needs.values()
-            if self._takes_part(other)
-        ]
+        own = need.key
+        others = (each for each in self._needs.values() if self.takes_part(each.key.namespace))
+        together = [each.observed.as_pods_name_it for each in others]
         try:
             find_past = partial(self.registry.histories.past, own.namespace)
             reading = need.read(self.registry.policy(), self._version, find_past)
             if reading is not None:
                 need.take(self.builder.plan_alone(own, together, reading.graph), reading)
+                self.graphs.keep(need)
         except (InputError, PlanningError) as error:
             need.refuse(str(error))
 
-    def _action(
-        self, need: RunNeed, plan: CurrentPlan | None
-    ) -> WriteRequest | DeleteRequest | None:
+    def _action(self, need: RunNeed) -> WriteRequest | DeleteRequest | None:
         """Return the action that corrects the RunRequest of a run; None = it is correct."""
-        observed = need.observed
-        stored = self.registry.requests.get(observed.key)
-        if stored is not None and observed.uid not in stored.owner_uids:
-            # It belongs to an earlier run of this name, or to no run. Finalizers may keep it.
-            return None if stored.is_going else DeleteRequest(observed.key, stored.uid)
-        spec = self._wanted(need, stored, plan)
-        if spec is None or (stored is not None and _same(spec, stored.spec)):
-            return None
-        return WriteRequest(observed.key, observed.owner, spec, stored.version if stored else "")
+        key = need.key
+        run, stored, wanted = self.registry.runs.get(key), self.registry.requests.get(key), None
+        plan = None if run is None else run.plan
+        if plan is not None:
+            self._revisions[key] = plan.revision
+        is_known = need.planned_for is not None and self.takes_part(need.key.namespace)
+        if is_known or need.observed.ended:
+            wanted = wanted_spec(need, stored, None if plan is None else plan.makespan_seconds)
+        return correction(need, stored, wanted)
 
-    def _wanted(
-        self, need: RunNeed, stored: ObservedRequest | None, plan: CurrentPlan | None
-    ) -> RunRequestSpec | None:
-        """Return what the RunRequest of a run should say; None = nothing new."""
-        end = need.observed.state.end
-        if end is not None:
-            if stored is None or stored.spec is None:
-                return None
-            changes = {"end": str(end), "demand": RunDemand(), "finishes_at": None}
-            return stored.spec.model_copy(update=changes)
-        if not self._takes_part(need) or need.planned_for is None:
-            return None
-        spec = need.spec(None if plan is None else plan.makespan_seconds)
-        if spec.demand is None and not spec.problem:
-            return spec.model_copy(update={"unschedulable": NO_NODES})
-        if spec.demand is None and stored is not None and stored.spec is not None:
-            # A run gives nothing back by becoming unreadable.
-            return spec.model_copy(update={"demand": stored.spec.demand})
-        return spec
+    def _own_request(self, need: RunNeed) -> RunRequestSpec | None:
+        """Return what the RunRequest of a run says; None = it has none that can be read."""
+        stored = self.registry.requests.get(need.key)
+        return stored.spec if stored and need.observed.uid in stored.owner_uids else None
 
     def _awaits_past(self, need: RunNeed, monotonic_seconds: float) -> bool:
         """Return whether a run that has a RunRequest is about to be planned with its past."""
-        observed = need.observed
-        stored = self.registry.requests.get(observed.key)
-        if stored is None or stored.spec is None or observed.uid not in stored.owner_uids:
+        if self._own_request(need) is None or not self.takes_part(need.key.namespace):
             return False
-        if not need.lacks_past or need.has_begun or observed.ended or not self._takes_part(need):
+        if not need.lacks_past or need.has_begun or need.observed.ended:
             return False
         pasts = self.registry.histories.pasts
-        return pasts.awaits(observed.key.namespace) and need.awaits_past(monotonic_seconds)
+        return pasts.awaits(need.key.namespace) and need.awaits_past(monotonic_seconds)
 
     def _with_new_plans(self) -> Iterator[RunKey]:
         """Yield the runs whose plan has changed since their end was written last."""
-        for run in self.registry.planned() if self._namespaces else ():
-            if run.key.namespace in self._namespaces:
+        for run in self.registry.planned() if self._deadlines else ():
+            if run.key.namespace in self._deadlines:
                 revision = run.plan.revision
                 if self._revisions.get(run.key, revision) != revision:
                     yield run.key
-
-
-def _same(wanted: RunRequestSpec, stored: RunRequestSpec | None) -> bool:
-    """Return whether two specs look the same in the cluster; False if none is stored."""
-    if stored is None:
-        return False
-    return wanted.model_dump(mode="json") == stored.model_dump(mode="json")
