@@ -78,10 +78,10 @@ def test_a_run_whose_turn_does_not_come_is_known_before_the_deadline_of_its_queu
         cluster.submit(a_chain(f"wf-{number}"))
     cluster.simulated.tell()
     requests = cluster.coordinator.requests
-    for seconds, said in ((0.0, 0), (29.0, 0), (31.0, PLANS_PER_EVALUATION)):
+    for seconds, count in ((0.0, 0), (29.0, 0), (31.0, PLANS_PER_EVALUATION)):
         written = list(requests.due(seconds))
         in_line = [each for each in written if each.spec.demand is None]
-        assert len(in_line) == said
+        assert len(in_line) == count
         assert all(each.spec.notes == (IN_LINE,) and not each.spec.problem for each in in_line)
         for each in written:
             cluster.carry_out(each)

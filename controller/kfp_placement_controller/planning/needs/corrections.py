@@ -26,7 +26,7 @@ def correction(
     Args:
         need: need of the run.
         stored: RunRequest of its name as stored; None = there is none.
-        wanted: what it should say; None = nothing new.
+        wanted: spec that it should have; None = nothing new.
     """
     observed = need.observed
     if stored is not None and observed.uid not in stored.owner_uids:

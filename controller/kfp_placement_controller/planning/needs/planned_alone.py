@@ -1,4 +1,4 @@
-"""What is kept of a run that was planned alone: its demand, and for some runs how that shrinks."""
+"""Demand of a run by a plan of it alone, and for some runs how it shrinks."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass

@@ -223,7 +223,7 @@ class RunRequests:
         """Return the place of a run in its namespace.
 
         Runs without a plan come first, as they cannot be admitted until their need is known; then
-        the oldest, so that no run waits for ever more that are new.
+        the oldest, so that newer ones keep no run waiting.
         """
         need = self._needs.get(key)
         submitted = 0.0 if need is None else need.observed.submitted_at.timestamp()
