@@ -81,6 +81,14 @@ class LeaseWatch:
             self.has_renewed, self._seen_at = self.lease is not None, monotonic_seconds
         self.lease = lease
 
+    def restart(self) -> None:
+        """Count the age from the next look on, and wait for a renewal.
+
+        For who begins to lead: nobody may have led for lack of an API server, which also kept the
+        holder of this Lease from renewing it.
+        """
+        self.has_renewed, self._seen_at = False, None
+
     def age_seconds(self, monotonic_seconds: float) -> float:
         """Return the seconds since the last renewal, even if the Lease is given back or deleted.
 

@@ -210,6 +210,7 @@ class Coordinator:
         self.histories.lead()
         self.publisher.take_over(placements)
         self.requests.lead()
+        self.watchdog.queue_lease.restart()
         for run in self.registry.runs.values():
             # What this planner has written about the run before no longer counts.
             self.registry.unsettled.add(run)

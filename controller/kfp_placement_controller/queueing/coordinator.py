@@ -161,6 +161,7 @@ class QueueCoordinator:
             self.steering.clear()
             self.ranges.lead()
             self.releases.lead()
+            self.planner.lease.restart()
             self.idle = IdleRuns()
             self.decide_soon()
 

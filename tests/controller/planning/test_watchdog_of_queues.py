@@ -74,3 +74,11 @@ def test_a_lease_that_was_given_back_counts_from_its_last_renewal(watchdog):
 def test_a_queue_that_is_gone_is_forgotten(watchdog):
     watchdog.queue_changed(Change(("team", "default"), OPEN, None))
     assert not closes(watchdog, 60)
+
+
+def test_who_begins_to_lead_gives_the_queue_its_time_again(watchdog):
+    """As after an outage of the API server, in which nobody could renew a Lease."""
+    watchdog.queue_lease.restart()
+    assert not closes(watchdog, 40)
+    assert not closes(watchdog, 55)
+    assert closes(watchdog, 56)

@@ -214,6 +214,19 @@ def test_nor_if_none_ever_does():
     assert ready(coordinator, clock, 16.0) == [False]
 
 
+def test_who_leads_after_an_outage_gives_the_planner_its_time_again():
+    """Nobody could renew a Lease without the API server."""
+    clock = Clock()
+    coordinator = QueueCoordinator(DEFAULT_SOURCES, (BuiltinBackend(),), clock.monotonic)
+    for seconds in (0, 2):
+        clock.seconds = float(seconds)
+        coordinator.planner_lease(HeldLease("plan", START + timedelta(seconds=seconds)))
+    clock.seconds = 40.0
+    lead_with_a_queue(coordinator)
+    assert ready(coordinator, clock, 40.0) == ready(coordinator, clock, 50.0) == []
+    assert ready(coordinator, clock, 56.0) == [False]
+
+
 def lead_with_a_queue(coordinator: QueueCoordinator) -> None:
     queue = a_queue()
     tell_queue(coordinator, queue.key, queue)

@@ -77,8 +77,8 @@ class KubeletLoop:
             except ApiUnreachableError:
                 return
             except ApiError as error:
-                passing = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
-                if error.status in passing:
+                is_busy = error.status == HTTPStatus.TOO_MANY_REQUESTS
+                if is_busy or error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
                     return
             self._open.pop(0)
 
