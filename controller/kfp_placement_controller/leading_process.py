@@ -20,8 +20,11 @@ from kfp_placement_kube.lease import ElectionParams, LeaderElection
 _LOG = logging.getLogger(__name__)
 
 _ELECTION = ElectionParams(lease_seconds=10, renew_deadline_seconds=7.0, retry_seconds=1.0)
-"""Another replica leads within 12.4 s, before the usual `schedulerStaleAfter` of 15 s is over: from
-then on queues hold no new runs."""
+"""Times of an election; another replica leads within 12.4 s after the last renewal.
+
+That is before the Lease counts as stale (`schedulerStaleAfter`, 15 s by default), when queues would
+no longer hold new runs.
+"""
 
 
 def run_until_signal(process: "LeadingProcess") -> None:

@@ -21,7 +21,7 @@ _HOP_HEADERS = ("transfer-encoding", "content-length", "connection", "keep-alive
 
 
 class Fault(Enum):
-    """What becomes of a request that fails."""
+    """The outcome of a request that fails."""
 
     REFUSED = "not done"
     LOST = "done, without an answer"
@@ -75,7 +75,7 @@ class FaultyProxy:
             self._share = 0.0
 
     def fault(self, method: str) -> Fault | None:
-        """Return what becomes of a request; None = all goes well."""
+        """Return the fault of a request; None = none."""
         drawn = self._random.random()
         if drawn >= self._share:
             return None

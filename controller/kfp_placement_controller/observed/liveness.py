@@ -84,7 +84,7 @@ class LeaseWatch:
     def restart(self) -> None:
         """Count the age from the next look on, and wait for a renewal.
 
-        For who begins to lead: nobody may have led for lack of an API server, which also kept the
+        For a process that begins to lead: nobody may have led for lack of an API server, which also kept the
         holder of this Lease from renewing it.
         """
         self.has_renewed, self._seen_at = False, None
