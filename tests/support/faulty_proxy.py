@@ -98,7 +98,7 @@ class _Server(ThreadingHTTPServer):
 
 
 class _Connection(BaseHTTPRequestHandler):
-    """One connection, whose requests are passed on one after the other."""
+    """One connection, whose requests are passed on one after another."""
 
     protocol_version = "HTTP/1.1"
     server: _Server
