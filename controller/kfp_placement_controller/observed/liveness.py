@@ -84,8 +84,8 @@ class LeaseWatch:
     def restart(self) -> None:
         """Count the age from the next look on, and wait for a renewal.
 
-        For a process that begins to lead: nobody may have led for lack of an API server, which also kept the
-        holder of this Lease from renewing it.
+        For a process that begins to lead: without an API server nobody can lead, nor renew this
+        Lease.
         """
         self.has_renewed, self._seen_at = False, None
 
