@@ -3,14 +3,22 @@
 import json
 from collections.abc import Collection, Iterator
 from datetime import datetime
+from itertools import islice
 
 from kfp_placement.live.connection import ClusterApi
 from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterMissingError
 from kfp_placement.live.finding import NAMES_PAGE
-from kfp_placement.live.kinds import WORKFLOW_METADATA, WORKFLOWS, object_if_allowed, objects
+from kfp_placement.live.kinds import (
+    CORE_EVENTS,
+    WORKFLOW_METADATA,
+    WORKFLOWS,
+    object_if_allowed,
+    objects,
+)
 from kfp_placement_engine.contract.keys import (
     ALL_PIPELINES,
     ENABLED_LABEL,
+    OVER_BUDGET,
     PIPELINES_LABEL,
     SCHEDULER_LABEL,
 )
@@ -22,6 +30,8 @@ from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.text.place import Place, mapping_or_empty
 from kfp_placement_engine.units.durations import whole_seconds_text
 from kfp_placement_engine.units.times import parse_time
+from kfp_placement_engine.views.formatting import shown
+from kfp_placement_kube.events import MAX_NOTE_BYTES
 from kfp_placement_kube.kinds import NAMESPACES, JsonObject
 
 PLANNED_AFTER_SECONDS = 30.0
@@ -38,8 +48,9 @@ _UNMARKED = (
     f" {PIPELINES_LABEL}={ALL_PIPELINES}"
 )
 _NOT_PLANNED = (
-    f"its namespace takes no part (label {ENABLED_LABEL}), or the planner is not running (kubectl"
-    " -n kfp-placement get pods)"
+    f"its namespace takes no part (label {ENABLED_LABEL}), its older runs have as many steps as are"
+    " planned for a namespace (plannedSteps of the PlacementPolicy), or the planner is not running"
+    " (kubectl -n kfp-placement get pods)"
 )
 
 
@@ -87,10 +98,25 @@ def why_no_plan(api: ClusterApi, namespace: str, name: str) -> str:
     Raises:
         ClusterError: the cluster gives no answer.
     """
+    over_budget = _over_budget(api, namespace, name)
+    if over_budget:
+        return over_budget
     planned = is_to_be_planned(api, namespace, name)
     if planned is None:
         return f"{_UNMARKED}, {_NOT_PLANNED}"
     return _NOT_PLANNED if planned else _UNMARKED
+
+
+def _over_budget(api: ClusterApi, namespace: str, name: str) -> str:
+    """Return what an event says of a run that is over the budget of its namespace, or ""."""
+    about = f"reason={OVER_BUDGET},involvedObject.kind={WORKFLOWS.kind},involvedObject.name={name}"
+    try:
+        events = list(
+            islice(objects(api, CORE_EVENTS, namespace=namespace, field_selector=about), 1)
+        )
+    except (ClusterForbiddenError, ClusterMissingError):
+        return ""
+    return shown(events[0].get("message", ""), MAX_NOTE_BYTES) if events else ""
 
 
 def is_to_be_planned(api: ClusterApi, namespace: str, name: str) -> bool | None:

@@ -61,8 +61,13 @@ class MemoryPeaks:
 
     def use(self, settings: HistorySettings) -> None:
         """Ask the server that the policy names from now on."""
-        is_asked = settings.memory is MemorySource.PROMETHEUS
-        url = (settings.prometheus_url or "") if is_asked else ""
+        url = settings.asked_url
+        if not url and settings.memory is MemorySource.PROMETHEUS:
+            # The URL is not logged, since it may have a password.
+            self._warnings.warn(
+                "peak memory is not learned: history.prometheusURL of the PlacementPolicy has an"
+                " account (name:password@), a query or a fragment; give it without"
+            )
         if self._url != url:
             self._url = url
             self._asked = self._failed_at = None

@@ -13,6 +13,7 @@ from kfp_placement_controller.planning.gates import OpenGate
 from kfp_placement_controller.planning.rounds import PlanningRound
 from kfp_placement_controller.sources.source import RunOwner
 from kfp_placement_engine.contract.custom_resources import PipelinePlacement
+from kfp_placement_engine.contract.keys import OVER_BUDGET
 from kfp_placement_engine.contract.policy_status import PolicyFinding
 from kfp_placement_engine.contract.run_request import RunRequestSpec
 from kfp_placement_engine.model.keys import QueueKey, RunKey
@@ -37,7 +38,7 @@ class Unplanned(StrEnum):
     """Reason of the event about a run that is not planned."""
 
     MISCONFIGURED = "Misconfigured"
-    OVER_BUDGET = "OverBudget"
+    OVER_BUDGET = OVER_BUDGET
 
 
 @dataclass(frozen=True)

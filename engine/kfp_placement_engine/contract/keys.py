@@ -79,6 +79,9 @@ HOST_LABEL = "kubernetes.io/hostname"
 NO_NODE_WITHIN = "no-node-within-"
 """Prefix of a host name that no node has; a pod requires it while no node keeps its limit."""
 
+OVER_BUDGET = "OverBudget"
+"""Reason of the event about a run that its namespace has no budget of steps for."""
+
 PLACED_ELSEWHERE = "PlacedElsewhere"
 """Reason of the event that says why a pod is not on its planned node."""
 

@@ -1,5 +1,6 @@
 """PlacementPolicy: how the controller works; one object, `default`, written by admins."""
 
+import re
 from collections.abc import Callable, Container
 from dataclasses import asdict, fields
 from typing import Annotated, Any, Literal, Self
@@ -50,7 +51,12 @@ from kfp_placement_engine.model.promise import CONFIDENCE
 POLICY_NAME = "default"
 """Name of the only PlacementPolicy."""
 
-_HTTP_URL = r"^https?://[^\s/?#@]+(/[^\s?#@]*)?$"
+_STORED_URL = r"^https?://[^\s]+$"
+"""URLs that a stored policy may have: its kind has refused less before."""
+
+_ASKED_URL = re.compile(r"https?://[^\s/?#@]+(/[^\s?#@]*)?")
+"""URLs that are asked: without an account, a query and a fragment."""
+
 _SCHEDULER = r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$"
 
 SchedulerName = Annotated[
@@ -191,7 +197,7 @@ class HistorySettings(ResourceModel):
     """Source of the steps' peak memory: none, or a Prometheus."""
 
     prometheus_url: str | None = Field(
-        default=None, alias="prometheusURL", max_length=1024, pattern=_HTTP_URL
+        default=None, alias="prometheusURL", max_length=1024, pattern=_STORED_URL
     )
     """The server that is asked with memory prometheus."""
 
@@ -203,6 +209,13 @@ class HistorySettings(ResourceModel):
                 " such as http://prometheus.monitoring:9090"
             )
         return self
+
+    @property
+    def asked_url(self) -> str:
+        """Prometheus that is asked; "" = none, or its URL is one that is not asked."""
+        url = self.prometheus_url or ""
+        is_asked = self.memory is MemorySource.PROMETHEUS and _ASKED_URL.fullmatch(url)
+        return url if is_asked else ""
 
 
 def _no_default_scheduler(names: tuple[str, ...]) -> tuple[str, ...]:

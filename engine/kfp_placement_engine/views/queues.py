@@ -9,7 +9,11 @@ from typing_extensions import override
 
 from kfp_placement_engine.contract.custom_resources import RunQueue, RunRequest, read_resource
 from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE
-from kfp_placement_engine.contract.run_request import RequestPhase, RunRequestStatus
+from kfp_placement_engine.contract.run_request import (
+    RequestCondition,
+    RequestPhase,
+    RunRequestStatus,
+)
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.views.document import (
@@ -104,7 +108,7 @@ def queue_view(raw: dict[str, Any]) -> QueueView:
         waiting=status.waiting,
         message=status.message or "",
         missing=tuple((each.resource, each.amount) for each in status.missing),
-        notes=status.notes or spec.notes,
+        notes=(*_preemption(status), *(status.notes or spec.notes)),
         earliest=None if starts is None else starts.earliest,
         latest=None if starts is None else starts.latest,
         submitted_at=spec.submitted_at,
@@ -113,6 +117,13 @@ def queue_view(raw: dict[str, Any]) -> QueueView:
         makespan_seconds=spec.makespan_seconds,
         end=spec.end or "",
     )
+
+
+def _preemption(status: RunRequestStatus) -> tuple[str, ...]:
+    """Return why a run was stopped that waits again; none if it was not."""
+    condition = status.condition(RequestCondition.PREEMPTED)
+    waits = status.phase == RequestPhase.WAITING
+    return (condition.message,) if waits and condition and condition.status == "True" else ()
 
 
 def queue_text(view: QueueView) -> str:

@@ -181,6 +181,21 @@ def test_list_and_explain_say_that_a_run_is_queued(live, queued):
     assert waiting_line(live) == f"{WAITS} (80%)"
 
 
+def test_the_author_of_a_preempted_run_is_told_so(live, queued, golden):
+    why = "stopped for a run of another namespace; it waits again"
+    conditions = [condition("Preempted", "True", "Preempted", why)]
+    queued.put(request(conditions=conditions, notes=["a note"]))
+    assert f"; {why}; a note" in waiting_line(live)
+    for command in ("queue", "list"):
+        assert why in " ".join(live.output(command).split())
+    golden(live.output("queue"))
+    ended = [condition("Preempted", "False", "Resumed", "it goes on")]
+    queued.put(request(conditions=ended))
+    queued.put(request("other", **ADMITTED, conditions=conditions))
+    for command in ("queue", "list"):
+        assert "another namespace" not in live.output(command)
+
+
 def test_without_the_right_to_see_queues_they_say_all_else(live, queued):
     refusal = ClusterForbiddenError("you may not list runrequests")
     queued.refused[RUN_REQUESTS.path("team-a", "")] = refusal

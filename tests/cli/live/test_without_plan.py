@@ -3,7 +3,7 @@
 import pytest
 
 from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterUnreachableError
-from kfp_placement.live.kinds import WORKFLOWS
+from kfp_placement.live.kinds import CORE_EVENTS, WORKFLOWS
 from tests.cli.live.conftest import condition, placement
 from tests.cli.live.test_placement_off import a_policy
 from tests.support.fake_cluster import workflow
@@ -95,6 +95,27 @@ def test_why_a_run_has_no_plan(live, cluster, golden):
     golden(live.message(3, "explain", "lost"), "a marked run")
     cluster.refused[WORKFLOWS.path("team-a", "lost")] = FORBIDDEN
     golden(live("explain", "lost").stderr, "not known whether marked")
+
+
+def test_a_run_over_the_budget_is_told_so_by_its_event(live, cluster):
+    cluster.put(marked("lost"))
+    why = "at most 15000 steps of a namespace are planned at a time"
+    about = {"kind": "Workflow", "name": "lost", "namespace": "team-a"}
+    event = {
+        "metadata": {"name": "lost.1", "namespace": "team-a"},
+        "involvedObject": about,
+        "reason": "OverBudget",
+        "message": f"{why}\x1b[2J",
+    }
+    cluster.put({"apiVersion": "v1", "kind": "Event", **event})
+    told = live.message(3, "explain", "lost")
+    assert f"has no plan: {why}" in told
+    assert "\x1b" not in told
+    assert "takes no part" not in told
+    cluster.put(marked("other"))
+    assert "plannedSteps of the PlacementPolicy" in live.message(3, "explain", "other")
+    cluster.refused[CORE_EVENTS.path("team-a")] = FORBIDDEN
+    assert "takes no part" in live.message(3, "explain", "lost")
 
 
 def test_watch_says_why_there_may_be_no_plan(live, cluster, golden):

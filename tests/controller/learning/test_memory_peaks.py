@@ -110,6 +110,15 @@ def test_without_the_source_nothing_is_asked_and_nothing_awaited():
     assert not peaks.awaits(run, END)
 
 
+def test_a_server_with_an_account_is_not_asked_and_its_password_not_logged(caplog):
+    run, peaks = ended(), Peaks()
+    peaks.peaks.use(settings("http://name:password@prometheus:9090"))
+    assert peaks.due(run) is None
+    (message,) = caplog.messages
+    assert "history.prometheusURL" in message
+    assert "name:password@prometheus" not in message
+
+
 def test_a_server_that_fails_is_warned_of_once_and_asked_again_after_a_pause(caplog):
     run = ended()
     peaks, asked = asking(run)

@@ -296,7 +296,6 @@ def test_of_two_assumptions_for_one_type_the_first_counts():
         ({"memory": "gossip"}, "memory"),
         ({"memory": "prometheus"}, "prometheusURL is not given; give the server's address"),
         ({"prometheusURL": "file:///etc/passwd"}, "prometheusURL"),
-        ({"prometheusURL": "http://name:password@prometheus:9090"}, "prometheusURL"),
         ({"memory": "metrics"}, "memory"),
     ],
 )
@@ -314,3 +313,13 @@ def test_settings_of_histories_are_read():
     assert policy.spec.history.memory is MemorySource.PROMETHEUS
     written = policy.to_object()["spec"]["history"]
     assert written == given | {"confidence": "90%", "keepDays": 90}
+    assert policy.spec.history.asked_url == "http://prometheus:9090"
+    assert a_policy(history=given | {"memory": "off"}).spec.history.asked_url == ""
+
+
+@pytest.mark.parametrize("rest", ["name:password@prometheus:9090", "prometheus?a=b", "p/#a", "@"])
+def test_a_stored_server_that_is_not_asked_makes_no_policy_unreadable(rest):
+    history = {"memory": "prometheus", "prometheusURL": f"http://{rest}"}
+    spec = a_policy(paused=True, history=history).spec
+    assert spec.paused
+    assert spec.history.asked_url == ""
