@@ -3,7 +3,6 @@
 import json
 from collections.abc import Collection, Iterator
 from datetime import datetime
-from itertools import islice
 
 from kfp_placement.live.connection import ClusterApi
 from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterMissingError
@@ -111,12 +110,11 @@ def _over_budget(api: ClusterApi, namespace: str, name: str) -> str:
     """Return what an event says of a run that is over the budget of its namespace, or ""."""
     about = f"reason={OVER_BUDGET},involvedObject.kind={WORKFLOWS.kind},involvedObject.name={name}"
     try:
-        events = list(
-            islice(objects(api, CORE_EVENTS, namespace=namespace, field_selector=about), 1)
-        )
+        events = objects(api, CORE_EVENTS, namespace=namespace, field_selector=about)
+        event = next(events, None)
     except (ClusterForbiddenError, ClusterMissingError):
         return ""
-    return shown(events[0].get("message", ""), MAX_NOTE_BYTES) if events else ""
+    return "" if event is None else shown(event.get("message", ""), MAX_NOTE_BYTES)
 
 
 def is_to_be_planned(api: ClusterApi, namespace: str, name: str) -> bool | None:

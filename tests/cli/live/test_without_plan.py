@@ -108,10 +108,10 @@ def test_a_run_over_the_budget_is_told_so_by_its_event(live, cluster):
         "message": f"{why}\x1b[2J",
     }
     cluster.put({"apiVersion": "v1", "kind": "Event", **event})
-    told = live.message(3, "explain", "lost")
-    assert f"has no plan: {why}" in told
-    assert "\x1b" not in told
-    assert "takes no part" not in told
+    message = live.message(3, "explain", "lost")
+    assert f"has no plan: {why}" in message
+    assert "\x1b" not in message
+    assert "takes no part" not in message
     cluster.put(marked("other"))
     assert "plannedSteps of the PlacementPolicy" in live.message(3, "explain", "other")
     cluster.refused[CORE_EVENTS.path("team-a")] = FORBIDDEN
