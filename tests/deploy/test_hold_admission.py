@@ -13,6 +13,7 @@ from kfp_placement_engine.contract.keys import (
     ENABLED_LABEL,
     PREEMPTED_ANNOTATION,
     PREEMPTED_LABEL,
+    QUEUE_INSTANCE,
 )
 from kfp_placement_engine.readers.argo.keys import COMPLETED_LABEL, INSTANCE_LABEL
 from kfp_placement_kube.kinds import JsonObject
@@ -382,9 +383,19 @@ def test_a_run_cannot_be_too_large_to_be_compared(api, team, author, spec, statu
     author.delete(run)
 
 
+ACCOUNT_IN_FULL = "an account is written in full: system:serviceaccount:NAMESPACE:NAME"
 REFUSED = {
     "kueue-without-a-queue": ({"backend": "kueue"}, "backend kueue needs localQueue"),
     "priorities": ({"priorities": {"min": 2, "max": 1}}, "min is greater than max"),
+    "across": ({"priorities": {"max": 0, "maxAcross": 10}}, "maxAcross is greater than max"),
+    "no-weight": ({"weight": 0}, "a weight is from 0.001 to 1000"),
+    "small-weight": ({"weight": 0.0001}, "spec.weight"),
+    "short-account": ({"engineAccounts": ["argo"]}, ACCOUNT_IN_FULL),
+    "group": ({"engineAccounts": ["system:serviceaccounts"]}, ACCOUNT_IN_FULL),
+    "no-account": ({"engineAccounts": [""]}, ACCOUNT_IN_FULL),
+    "no-id": ({"exemptInstanceIDs": [""]}, "an instance id is a value of a label"),
+    "no-label": ({"exemptInstanceIDs": ["my id"]}, "an instance id is a value of a label"),
+    "our-id": ({"exemptInstanceIDs": [QUEUE_INSTANCE]}, "marks the runs that wait"),
     "deadline": ({"holdDeadline": "2h"}, "the deadline is from 1s to 1h"),
     "quantity": (
         {"quota": {"resources": [{"name": "cpu", "amount": "four"}]}},

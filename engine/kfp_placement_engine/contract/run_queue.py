@@ -197,7 +197,7 @@ class RunQueueSpec(ResourceModel):
     )
     """Instance ids of other workflow controllers, whose Workflows are never held."""
 
-    engine_accounts: tuple[Annotated[str, Field(min_length=1, max_length=253)], ...] = Field(
+    engine_accounts: tuple[Annotated[str, Field(max_length=339)], ...] = Field(
         default=ENGINE_ACCOUNTS, max_length=_MAX_ACCOUNTS
     )
     """Accounts of Argo and KFP, which write whole Workflows; admission reads them."""
