@@ -18,8 +18,8 @@ from kfp_placement_kube.transport import Transport, TransportParams
 COMPONENT = "kfp-placement.dev/controller"
 """The component that reports our events."""
 
-_PROMPT_TIMEOUT_SECONDS = 5.0
-"""Timeout of requests for Leases and histories. A Lease is lost after ten seconds, so a request
+_PROMPT_TIMEOUT_SECONDS = 3.5
+"""Timeout of requests for Leases and histories. A Lease is lost after seven seconds, so a request
 must end well before. A history that is written too late is refused: its version is old."""
 
 _OTHERS_TIMEOUT_SECONDS = 5.0
