@@ -16,11 +16,11 @@ import pytest
 
 from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.contract.placement import ConditionReason, Phase
+from kfp_placement_engine.readers.argo.keys import INSTANCE_LABEL
 from kfp_placement_kube.kinds import JsonObject
 from tests.controller.end_to_end.small_pipelines import chain
 from tests.controller.end_to_end.teams import Team, team_of
 from tests.controlplane.argo.crds import VERSION as ARGO_VERSION
-from tests.controlplane.argo.state import LABEL_COMPLETED
 from tests.controlplane.kubelet.workload import HINTS
 from tests.controlplane.waiting import wait_until
 from tests.support.installation import EXTEND, PLANNER
@@ -93,8 +93,8 @@ def deep_for_ever(workflow: JsonObject) -> None:
 
 
 def held_by_nobody(workflow: JsonObject) -> None:
-    """It goes on, and Argo takes it for one that has ended."""
-    workflow["metadata"]["labels"] = {LABEL_COMPLETED: "true"}
+    """It goes on, for a workflow controller that does not exist."""
+    workflow["metadata"]["labels"] = {INSTANCE_LABEL: "nobody"}
     workflow["status"] = {"phase": "Running"}
 
 
