@@ -5,6 +5,7 @@ half of the memory of a framework that keeps whole objects.
 """
 
 import logging
+import math
 import random
 import threading
 import time
@@ -108,6 +109,7 @@ class Watcher(Generic[T]):
         self._stopping = threading.Event()
         self._stream: Stream | None = None
         self._heard_at = self.monotonic()
+        self._streaming_since = math.inf
         self._missing_since: float | None = None
         self._warned = ""
         self._thread = threading.Thread(
@@ -136,7 +138,7 @@ class Watcher(Generic[T]):
     def _work(self) -> None:
         failures = 0
         while not self._stopping.is_set():
-            began = self.monotonic()
+            self._streaming_since = math.inf
             try:
                 if not self._version:
                     self._list()
@@ -148,7 +150,7 @@ class Watcher(Generic[T]):
                 self._miss_kind(error)
             except KubernetesError as error:
                 self._warn(f"{error}; trying again")
-            if self.monotonic() - began >= self.params.settled_seconds:
+            if self.monotonic() - self._streaming_since >= self.params.settled_seconds:
                 failures = 0
             else:
                 doubled = _FIRST_DELAY_SECONDS * 2.0 ** min(failures, 30)
@@ -198,7 +200,7 @@ class Watcher(Generic[T]):
         self._stream = stream
         if self._stopping.is_set():
             stream.close()
-        self._heard_at = self.monotonic()
+        self._heard_at = self._streaming_since = self.monotonic()
         self._warned = ""
         try:
             for event in stream:

@@ -3,6 +3,7 @@
 import base64
 import gzip
 import json
+import random
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -17,11 +18,13 @@ from tests.controller.end_to_end.small_pipelines import chain, compiled, step
 from tests.controller.end_to_end.teams import Team, team_of
 from tests.controller.hold_cases import is_held
 from tests.controlplane import housekeeping, objects
+from tests.controlplane.api import Api
 from tests.controlplane.argo.pods import owner_reference
 from tests.controlplane.argo.state import ANNOTATION_NODE_ID, ANNOTATION_NODE_NAME
+from tests.controlplane.exceptions import ApiError
 from tests.controlplane.plane import ControlPlane, PlaneOptions
 from tests.controlplane.waiting import wait_until
-from tests.support.attacks import run_of_steps
+from tests.support.attacks import run_of_steps, tenant_account
 from tests.support.installation import PLANNER, Installation, InstallationOptions
 from tests.support.process_usage import cpu_seconds
 
@@ -40,11 +43,13 @@ class Neighbours:
     Attributes:
         installation: the installation that both share.
         tenant, team: their namespaces.
+        account: the API server as the tenant sees it.
     """
 
     installation: Installation
     tenant: Team
     team: Team
+    account: Api
 
     def forge(self, run: str, pods: int = 3, node: str = "", **metadata: Any) -> None:
         """Create bound pods of the tenant that take 60 of 64 CPU, and say that they are a run's."""
@@ -60,7 +65,7 @@ class Neighbours:
             }
             pod["metadata"]["ownerReferences"] = [owner_reference(workflow)]
             pod["metadata"] |= metadata
-            self.tenant.api.create(pod)
+            self.account.create(pod)
 
     def planned_node(self, workflow: Mapping[str, Any]) -> str:
         """Where the only step of a new run of the team is planned first."""
@@ -101,7 +106,8 @@ def installation(control_plane_programs) -> Iterator[Installation]:
 @pytest.fixture
 def neighbours(installation) -> Iterator[Neighbours]:
     with team_of(installation) as tenant, team_of(installation) as team:
-        yield Neighbours(installation, tenant, team)
+        account = tenant_account(tenant.api, tenant.name)
+        yield Neighbours(installation, tenant, team, account)
         tenant.tidy()
         team.tidy()
 
@@ -155,7 +161,7 @@ def test_amounts_that_nobody_has_hide_no_room(neighbours):
     resources = pod["spec"]["containers"][0]["resources"]
     resources["requests"] |= {"memory": "1Mi"}
     resources["limits"] = {"memory": "1e30"}
-    neighbours.tenant.api.create(pod)
+    neighbours.account.create(pod)
     assert neighbours.planned_node(wide()) == SLOW
 
 
@@ -241,7 +247,7 @@ def test_statuses_that_owners_write_stop_nobody(neighbours):
         # Argo is not asked about what it has not begun.
         workflow["metadata"]["labels"] = {"workflows.argoproj.io/controller-instanceid": "nobody"}
         status = json.loads(json.dumps({"phase": "Running", **status}).replace("NAME", name))
-        tenant.api.create({**workflow, "status": status})
+        neighbours.account.create({**workflow, "status": status})
     before = cpu_seconds(planner)
     assert neighbours.seconds_to_plan() < 10
     time.sleep(3)
@@ -254,8 +260,8 @@ def test_histories_that_finalizers_keep_are_not_more_than_allowed(neighbours):
     tenant = neighbours.tenant
     for number in range(200):
         history = objects.an_object(API_VERSION, "PipelineHistory", f"old-{number}", tenant.name)
-        history["metadata"]["finalizers"] = ["example.com/kept"]
-        tenant.api.create({**history, "spec": {"pipeline": f"old-{number}"}})
+        history = tenant.api.create({**history, "spec": {"pipeline": f"old-{number}"}})
+        neighbours.account.patch(history, {"metadata": {"finalizers": ["example.com/kept"]}})
     for number in range(3):
         tenant.wait_for_success(tenant.submit(chain(f"new{number}", 0.1)))
     time.sleep(10)
@@ -270,3 +276,63 @@ def test_histories_that_finalizers_keep_are_not_more_than_allowed(neighbours):
     finally:
         for each in stored:
             tenant.api.patch(each, {"metadata": {"finalizers": None}})
+
+
+def refused(account: Api, method: str, path: str, body: JsonObject, **how: Any) -> None:
+    """The account has no right to this."""
+    with pytest.raises(ApiError) as error:
+        account.request(method, path, body, **how)
+    assert error.value.status == 403, error.value
+
+
+def test_of_histories_people_change_only_what_is_forgotten(neighbours):
+    """The rest that they may write, metadata, is neither believed nor kept in memory."""
+    tenant, account = neighbours.tenant, neighbours.account
+
+    def run() -> JsonObject:
+        before = seen(stored())
+        tenant.wait_for_success(tenant.submit(chain("known", 0.1)))
+        wait_until(lambda: seen(stored()) > before, "the planner to learn from a run")
+        history = stored()
+        assert history is not None
+        return history
+
+    def stored() -> JsonObject | None:
+        return next(iter(tenant.api.list(API_VERSION, "PipelineHistory", tenant.name)), None)
+
+    def seen(history: JsonObject | None) -> int:
+        return 0 if history is None else int(history.get("status", {}).get("runsSeen", 0))
+
+    history = run()
+    kind = f"/apis/{API_VERSION}/namespaces/{tenant.name}/pipelinehistories"
+    own = f"{kind}/{history['metadata']['name']}"
+    other = {**history, "metadata": {"name": "other", "namespace": tenant.name}}
+    refused(account, "POST", kind, other)
+    refused(account, "PUT", own, history)
+    refused(account, "DELETE", own, {})
+    applied = {"query": {"fieldManager": "me"}, "content_type": "application/apply-patch+yaml"}
+    refused(account, "PATCH", f"{kind}/other", other, **applied)
+    refused(
+        account,
+        "PATCH",
+        f"{own}/status",
+        {"status": None},
+        content_type="application/merge-patch+json",
+    )
+    with pytest.raises(ApiError, match="belongs to one pipeline"):
+        account.patch(history, {"spec": {"pipeline": "of-others"}})
+    junk = random.Random(1).randbytes(120_000).hex()
+    lies = {
+        "annotations": {"junk": junk},
+        "labels": {"pipelines.kubeflow.org/pipeline": "of-others"},
+        "ownerReferences": [owner_reference({"metadata": {"name": "w", "uid": "nobody"}})],
+        "finalizers": ["example.com/kept"],
+    }
+    changed = account.patch(history, {"metadata": lies, "status": {"runsSeen": 0, "runs": []}})
+    try:
+        assert changed["status"] == history["status"]
+        assert seen(run()) == seen(history) + 1
+        kept = neighbours.installation.metric(PLANNER, "histories_bytes")
+        assert 0 < kept < 20_000
+    finally:
+        account.patch(history, {"metadata": {"finalizers": None}})

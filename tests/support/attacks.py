@@ -17,6 +17,8 @@ from kfp_placement_engine.contract.keys import (
     SCHEDULER_LABEL,
 )
 from kfp_placement_kube.kinds import JsonObject
+from tests.controlplane import housekeeping, objects
+from tests.controlplane.api import Api
 from tests.controlplane.argo.crds import VERSION as ARGO_VERSION
 from tests.controlplane.exceptions import ApiError, WaitError
 from tests.support.installation import PLANNER, Installation
@@ -28,6 +30,22 @@ _MARKS = {
     "labels": {SCHEDULER_LABEL: DEFAULT_SCHEDULER},
     "annotations": {HINTS_ANNOTATION: '{"duration": "5m"}'},
 }
+
+
+def tenant_account(api: Api, namespace: str) -> Api:
+    """Make an account with the role `edit`, as shipped, and all rights on Workflows.
+
+    It is a role of the namespace here: nothing adds up aggregated roles on this control plane.
+    """
+    aggregate = "rbac.authorization.k8s.io/aggregate-to-"
+    version = f"{housekeeping.RBAC}/v1"
+    rules = [{"apiGroups": ["argoproj.io"], "resources": ["*"], "verbs": ["*"]}]
+    for role in api.list(version, "ClusterRole"):
+        labels = role["metadata"].get("labels", {})
+        if "true" in (labels.get(f"{aggregate}{each}") for each in ("view", "edit")):
+            rules += role["rules"]
+    api.create(objects.an_object(version, "Role", "tenant", namespace, rules=rules))
+    return housekeeping.new_account(api, namespace, "tenant", "tenant", "Role")
 
 
 def run_of_steps(steps: int, name: str, namespace: str, *, lines: int = 1) -> JsonObject:

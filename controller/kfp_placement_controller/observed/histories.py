@@ -21,7 +21,7 @@ from kfp_placement_engine.model.history import PastRun
 from kfp_placement_kube.kinds import JsonObject
 
 MAX_OBJECT_BYTES = 2 * MAX_HISTORY_BYTES
-"""Largest history that is read, in bytes; we write smaller ones, but others may write too."""
+"""Largest history that is read, in bytes, of what is kept of it; we write smaller ones."""
 
 MOST_AHEAD = timedelta(days=60)
 """Longest time for which a Workflow is expected to stay in the cluster after its end."""
@@ -54,8 +54,8 @@ class ObservedHistory:
         spec: decisions of people about the history.
         ended: uid -> end of that run, for all runs of the history.
         is_cut: whether older runs have been left out.
-        json_bytes: size of the object as JSON.
-        packed: the object, as compressed JSON.
+        json_bytes: size as JSON of what is kept of the object.
+        packed: what is kept of the object, as compressed JSON.
         is_going: whether the object has been deleted, and only its finalizers keep it.
     """
 
@@ -99,7 +99,9 @@ def observe_history(raw: JsonObject) -> ObservedHistory:
         InputError: it cannot be read, or is larger than `MAX_OBJECT_BYTES`.
     """
     history = read_resource(PipelineHistory, _without_rows(raw))
-    text = json_text(raw)
+    # Who may edit the namespace writes the rest of the metadata, which nobody reads.
+    name = {key: raw["metadata"].get(key) for key in ("name", "namespace")}
+    text = json_text({**raw, "metadata": name})
     if len(text) > MAX_OBJECT_BYTES:
         raise InputError(
             f"PipelineHistory {history.metadata.name!r:.80} has {len(text)} bytes; at most"

@@ -44,10 +44,9 @@ _MAX_INSTANCE_IDS = 16
 _MAX_ACCOUNTS = 32
 
 ENGINE_ACCOUNTS = tuple(
-    f"system:serviceaccount:{name}"
-    for name in ("argo:argo", "kubeflow:argo", "kubeflow:ml-pipeline")
+    f"system:serviceaccount:{name}" for name in ("kubeflow:argo", "kubeflow:ml-pipeline")
 )
-"""Accounts that Argo and KFP have unless somebody has chosen others."""
+"""Accounts of Argo and KFP where KFP works for its own namespace only."""
 
 
 class QueueBackend(StrEnum):
