@@ -21,7 +21,7 @@ from kfp_placement_engine.model.history import PastRun
 from kfp_placement_kube.kinds import JsonObject
 
 MAX_OBJECT_BYTES = 2 * MAX_HISTORY_BYTES
-"""Largest history that is read, in bytes, of what is kept of it; we write smaller ones."""
+"""Largest number of bytes that are kept of a history; we write smaller ones."""
 
 MOST_AHEAD = timedelta(days=60)
 """Longest time for which a Workflow is expected to stay in the cluster after its end."""
@@ -54,8 +54,8 @@ class ObservedHistory:
         spec: decisions of people about the history.
         ended: uid -> end of that run, for all runs of the history.
         is_cut: whether older runs have been left out.
-        json_bytes: size as JSON of what is kept of the object.
-        packed: what is kept of the object, as compressed JSON.
+        json_bytes: size of the kept parts of the object, as JSON.
+        packed: kept parts of the object, as compressed JSON.
         is_going: whether the object has been deleted, and only its finalizers keep it.
     """
 
