@@ -21,7 +21,7 @@ from kfp_placement_engine.model.history import PastRun
 from kfp_placement_kube.kinds import JsonObject
 
 MAX_OBJECT_BYTES = 2 * MAX_HISTORY_BYTES
-"""Largest number of bytes that are kept of a history; we write smaller ones."""
+"""Largest size of the kept parts of a history, in bytes; we write smaller ones."""
 
 MOST_AHEAD = timedelta(days=60)
 """Longest time for which a Workflow is expected to stay in the cluster after its end."""
