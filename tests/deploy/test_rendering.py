@@ -510,6 +510,17 @@ def test_all_our_pods_have_the_priority_which_makes_no_room_by_preemption():
     assert (given["preemptionPolicy"], given["globalDefault"]) == ("Never", False)
 
 
+def test_the_priority_is_for_features_before_it_as_the_guide_says():
+    def without(*features):
+        templates = pod_templates(rendered(*features))
+        return sum("priorityClassName" not in each["spec"] for each in templates)
+
+    assert without("gates", "queue", "priority") == 0
+    assert without("priority", "gates", "queue") > 0
+    guide = (DEPLOY / "README.md").read_text("utf-8")
+    assert "`features/priority` gives its class only to processes of features before it" in guide
+
+
 def plan_container(items):
     (container,) = named(items, "Deployment", "plan")["spec"]["template"]["spec"]["containers"]
     return container
@@ -688,10 +699,20 @@ def test_an_overlay_names_a_secret_for_images_and_a_label_for_prometheus():
     watched = [*of_kind(items, "ServiceMonitor"), *of_kind(items, "PrometheusRule")]
     assert len(watched) == 2
     assert all(label in item["metadata"]["labels"].items() for item in watched)
+    assert "NetworkPolicy" not in {item["kind"] for item in items}
     # Selectors of Deployments cannot be changed afterwards.
     assert [item["spec"] for item in of_kind(items, "Deployment")] == [
         item["spec"] for item in of_kind(rendered("gates", "prometheus"), "Deployment")
     ]
+
+
+def test_an_overlay_says_where_prometheus_is_and_who_calls_the_webhook():
+    (policy,) = of_kind(rendered("webhook", "network", **overlay("registry")), "NetworkPolicy")
+    metrics, webhook = policy["spec"]["ingress"]
+    label = {"kubernetes.io/metadata.name": "observability"}
+    assert metrics["from"] == [{"namespaceSelector": {"matchLabels": label}}]
+    assert webhook["from"] == [{"ipBlock": {"cidr": "192.0.2.0/28"}}]
+    assert [port["port"] for port in webhook["ports"]] == ["webhook"]
 
 
 def test_an_overlay_lets_the_planner_read_runs_of_some_namespaces_only():

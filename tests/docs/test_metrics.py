@@ -8,6 +8,7 @@ from prometheus_client.metrics import MetricWrapperBase
 
 from kfp_placement_controller import metrics
 from tests.support.checkout import ROOT
+from tests.support.manifests import of_kind, rendered
 
 PAGE = (ROOT / "docs/reference/metrics.md").read_text("utf-8")
 RULES = yaml.safe_load((ROOT / "deploy/features/prometheus/alerts.yaml").read_text("utf-8"))
@@ -65,6 +66,32 @@ def test_alerts_ask_for_metrics_and_labels_that_exist():
         assert asked or "apiserver_validating_admission_policy" in str(alert["expr"])
         for name, matchers in asked:
             assert set(re.findall(r"(\w+)=", matchers)) <= set(DESCRIBED[name])
+
+
+def test_alerts_on_an_increase_count_the_first_value_of_a_new_series_too():
+    """Of the API server: our own counters are there from the start, with 0."""
+    asked = [
+        str(alert["expr"]) for alert in alerts() if "increase(apiserver_" in str(alert["expr"])
+    ]
+    assert len(asked) == 2
+    for expression in asked:
+        ((counter, window),) = set(re.findall(r"increase\((\w+)(?:{[^}]*})?\[(\w+)\]", expression))
+        assert re.search(
+            rf"> 0 or {counter}\b.* unless {counter} offset {window}\) > 0$", expression
+        )
+
+
+def test_what_admission_refuses_is_described_and_alerts_count_all_of_it():
+    name = "apiserver_validating_admission_policy_check_total"
+    assert f"\n| `{name}` | " in PAGE
+    counted = {
+        policy
+        for alert in alerts()
+        for policy in re.findall(r'policy=~?"([^"]*)"', str(alert["expr"]))
+    }
+    items = rendered("queue", "prometheus")
+    for policy in of_kind(items, "ValidatingAdmissionPolicy"):
+        assert any(re.fullmatch(each, policy["metadata"]["name"]) for each in counted)
 
 
 def test_metrics_named_in_the_guide_exist():

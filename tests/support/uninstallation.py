@@ -24,6 +24,9 @@ _KINDS = {
     "mutatingwebhookconfigurations": (_ADMISSION, "MutatingWebhookConfiguration"),
     "mutatingadmissionpolicybindings": (_ADMISSION, "MutatingAdmissionPolicyBinding"),
     "mutatingadmissionpolicies": (_ADMISSION, "MutatingAdmissionPolicy"),
+    "validatingadmissionpolicybindings": (_ADMISSION, "ValidatingAdmissionPolicyBinding"),
+    "validatingadmissionpolicies": (_ADMISSION, "ValidatingAdmissionPolicy"),
+    "priorityclasses": ("scheduling.k8s.io/v1", "PriorityClass"),
     "clusterroles": (_RIGHTS, "ClusterRole"),
     "clusterrolebindings": (_RIGHTS, "ClusterRoleBinding"),
 }

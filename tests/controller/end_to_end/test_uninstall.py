@@ -16,6 +16,10 @@ from tests.support.taxi_cluster import CLOUD
 from tests.support.uninstallation import left_overs, uninstall
 
 OUR_SCHEDULER = "kfp-placement"
+STAY_BEHIND = (
+    *("ClusterRole", "PriorityClass"),
+    *("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"),
+)
 LARGE = {"cpu": "6"}
 """Two such pods have room on no node. No run has two of them, one after the other: a pod that is
 created while another scheduler is booking the same room can be refused by the kubelet."""
@@ -60,9 +64,11 @@ def test_nothing_is_left_and_every_run_ends(own_installation):
         if "gates" in installation.options.features:
             runs.append(start_under_gates(team))
 
-        # As of a feature that the overlay has had before.
-        for item in of_kind(rendered("gates"), "ClusterRole"):
-            installation.api.patch(item, item, how="apply")
+        # As of features that the overlay has had before.
+        before = rendered("gates", "queue", "priority")
+        for kind in STAY_BEHIND:
+            for item in of_kind(before, kind):
+                installation.api.patch(item, item, how="apply")
 
         uninstall(installation)
 

@@ -4,4 +4,5 @@ kubectl delete mutatingwebhookconfigurations -l app.kubernetes.io/part-of=kfp-pl
 kubectl delete mutatingadmissionpolicybindings,mutatingadmissionpolicies \
     -l app.kubernetes.io/part-of=kfp-placement     # from 1.36 on; below there are none
 kubectl delete -k my-overlay --ignore-not-found    # deletes the kinds too, and with them all plans
-kubectl delete clusterroles,clusterrolebindings -l app.kubernetes.io/part-of=kfp-placement    # of features that you removed before
+kubectl delete clusterroles,clusterrolebindings,validatingadmissionpolicybindings,validatingadmissionpolicies,priorityclasses \
+    -l app.kubernetes.io/part-of=kfp-placement     # of features that you removed before
