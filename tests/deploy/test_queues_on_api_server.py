@@ -92,3 +92,10 @@ def test_amounts_up_to_a_limit_are_stored_and_read(api, namespace, place, name):
         assert observe_queue(queue).problem == "", amount
     for amount in ("1e99", "1e30", "9E", "8Ei", -1, "99999999999999999999999E"):
         assert stored(api, namespace, spec(amount)) is None, amount
+
+
+def test_a_demand_that_is_not_written_as_a_list_is_refused(api, namespace):
+    """What a client drops of it would count as nothing."""
+    assert stored(api, namespace, {"unreadable": {"cpu": 4}}) is None
+    assert stored(api, namespace, {"unreadable": {}}) is None
+    assert stored(api, namespace, {"unreadable": {"resources": []}}) is not None

@@ -78,6 +78,13 @@ class RunQueues:
         part = run.demand or Demand()
         return replace(run, demand=replace(part, peak=plus(part.peak, stated)))
 
+    def stated_text(self, key: QueueKey) -> str:
+        """Return what a run counts with of which not all can be read."""
+        queue = self._queues.get(key)
+        if queue is None or queue.spec.unreadable is None:
+            return f"what cannot be read of it takes nothing, since {key.name} states no unreadable"
+        return f"it counts with what {key.name} states for runs like it"
+
     def namespaces(self) -> Iterator[str]:
         """Yield the namespaces that have a queue `default`, by which they take part."""
         return (key.namespace for key in self._queues if key.name == DEFAULT_QUEUE)

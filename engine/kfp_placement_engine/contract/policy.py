@@ -51,11 +51,14 @@ from kfp_placement_engine.model.promise import CONFIDENCE
 POLICY_NAME = "default"
 """Name of the only PlacementPolicy."""
 
-_STORED_URL = r"^https?://[^\s]+$"
-"""URLs that a stored policy may have: its kind has refused less before."""
-
-_ASKED_URL = re.compile(r"https?://[^\s/?#@]+(/[^\s?#@]*)?")
+_ASKED_URL = r"^https?://[^\s/?#@]+(/[^\s?#@]*)?$"
 """URLs that are asked: without an account, a query and a fragment."""
+
+StoredUrl = Annotated[
+    str,
+    Field(max_length=1024, pattern=r"^https?://[^\s]+$", json_schema_extra={"pattern": _ASKED_URL}),
+]
+"""URL in a stored policy, whose kind may have refused less than today."""
 
 _SCHEDULER = r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$"
 
@@ -196,9 +199,7 @@ class HistorySettings(ResourceModel):
     memory: MemorySource = MemorySource.OFF
     """Source of the steps' peak memory: none, or a Prometheus."""
 
-    prometheus_url: str | None = Field(
-        default=None, alias="prometheusURL", max_length=1024, pattern=_STORED_URL
-    )
+    prometheus_url: StoredUrl | None = Field(default=None, alias="prometheusURL")
     """The server that is asked with memory prometheus."""
 
     @model_validator(mode="after")
@@ -214,7 +215,7 @@ class HistorySettings(ResourceModel):
     def asked_url(self) -> str:
         """Prometheus that is asked; "" = none, or its URL is one that is not asked."""
         url = self.prometheus_url or ""
-        is_asked = self.memory is MemorySource.PROMETHEUS and _ASKED_URL.fullmatch(url)
+        is_asked = self.memory is MemorySource.PROMETHEUS and re.fullmatch(_ASKED_URL, url)
         return url if is_asked else ""
 
 

@@ -116,8 +116,8 @@ class QueueQuota(ResourceModel):
 class UnreadableDemand(ResourceModel):
     """Demand of a run, or of the part of one, that cannot be read."""
 
-    resources: ResourceAmounts = ()
-    """Amount of each resource; without any, such a run counts as one run only."""
+    resources: ResourceAmounts
+    """Amount of each resource; with none, such a run counts as one run only."""
 
 
 class PriorityRange(ResourceModel):

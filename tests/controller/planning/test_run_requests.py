@@ -406,6 +406,7 @@ def test_a_held_run_needs_what_the_templates_of_others_need(cluster):
     manifest["metadata"]["name"] = "wf"
     cluster.submit_and_settle(manifest)
     assert cluster.peak().get("cpu", 0) == 0
+    assert cluster.spec().problem.endswith("features/workflow-templates is installed")
     for kind, read in ArgoSource.template_kinds.items():
         if kind.namespaced:
             spec = {"templates": [{**a_step(), "name": "work"}]}

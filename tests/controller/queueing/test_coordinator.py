@@ -142,7 +142,7 @@ def test_a_run_that_cannot_be_read_counts_as_a_run(says):
     ("unreadable", "begins"),
     [
         (None, []),
-        ({}, ["run begins: admitted"]),
+        ({"resources": []}, ["run begins: admitted"]),
         ({"resources": amounts_listed({"cpu": "2"})}, ["run begins: admitted"]),
         ({"resources": amounts_listed({"cpu": "3"})}, []),
     ],
@@ -164,6 +164,14 @@ def test_a_run_that_cannot_be_read_whole_counts_with_what_its_queue_states(
     else:
         (note,) = scene.written["run"]["notes"]
         assert note == "it counts with what default states for runs like it: it cannot be read"
+
+
+def test_a_run_that_cannot_be_read_counts_as_one_run_where_nothing_is_stated():
+    scene = SimulatedScene(quota={"runs": 1})
+    scene.submit("run", **UNREAD)
+    assert scene.settle() == ["run begins: admitted"]
+    (note,) = scene.written["run"]["notes"]
+    assert "takes nothing, since default states no unreadable: it cannot be read" in note
 
 
 def readiness(scene: Scene) -> tuple[bool, str]:

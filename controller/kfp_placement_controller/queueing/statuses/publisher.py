@@ -277,7 +277,7 @@ class QueuePublisher:
         if run.is_admitted and run.key in situation.sleeping - situation.fixed:
             notes.append(ASLEEP)
         if run.problem and run.demand is not None:
-            notes.append(f"it counts with what {queue.name} states for runs like it: {run.problem}")
+            notes.append(f"{situation.queues.stated_text(queue)}: {run.problem}")
         verdict, undecided = decided.verdicts.get(run.key), situation.undecided.get(run.key)
         starts = None
         if verdict is not None and not verdict.is_admitted:

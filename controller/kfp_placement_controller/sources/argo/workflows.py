@@ -51,6 +51,8 @@ _STORED = ("storedWorkflowTemplateSpec", "storedTemplates")
 _REFERENCE = b'emplateRef"'
 _ELSEWHERE = Place("the cluster")
 
+_ADVICE = "the planner reads it if it exists and features/workflow-templates is installed"
+
 _USED_METADATA = (b"workflow.labels", b"workflow.annotations")
 """Beginnings of tags by which a spec uses metadata."""
 
@@ -114,9 +116,8 @@ class WorkflowContent:
             raise InputError(self.problem)
         if self.package:
             options = replace(options, package=orjson.loads(self.package))
-        if self.templates:
-            objects = (Fields(orjson.loads(each), _ELSEWHERE) for each in self.templates)
-            options = replace(options, templates=ArgoObjects(tuple(objects)))
+        objects = tuple(Fields(orjson.loads(each), _ELSEWHERE) for each in self.templates)
+        options = replace(options, templates=ArgoObjects(objects, advice=_ADVICE))
         return read_workflow(orjson.loads(_text(self.document)), self.name, options)
 
     def index(self, graph: RunGraph) -> StepIndex:

@@ -49,7 +49,10 @@ def read_workflow(document: RawMapping, name: str, options: ReadOptions) -> RunG
     """
     workflow = Fields(document, Place(name))
     metadata, stored = run_metadata(workflow), workflow.flat("status").flat("storedTemplates")
-    library = TemplateLibrary(options.templates.objects, stored, metadata.text("namespace"))
+    templates = options.templates
+    library = TemplateLibrary(
+        templates.objects, stored, metadata.text("namespace"), templates.advice
+    )
     spec = run_spec(workflow, library, options)
     dialect = readable_dialect(spec.raw, workflow.mapping("metadata"), spec.place)
     if dialect.is_kfp and options.arguments:

@@ -16,14 +16,16 @@ class ArgoObjects:
     Attributes:
         objects: the objects, each at the place of its file.
         unread: sentences about files and objects that could not be read.
+        advice: advice for a reader who lacks one of them.
     """
 
     objects: tuple[Fields, ...] = ()
     unread: tuple[str, ...] = ()
+    advice: str = "give it with --with FILE, a folder or live (in Python templates=)"
 
     def __add__(self, other: "ArgoObjects") -> "ArgoObjects":
-        """Return the objects of both."""
-        return ArgoObjects(self.objects + other.objects, self.unread + other.unread)
+        """Return the objects of both, with the advice of this one."""
+        return ArgoObjects(self.objects + other.objects, self.unread + other.unread, self.advice)
 
 
 @dataclass(frozen=True)

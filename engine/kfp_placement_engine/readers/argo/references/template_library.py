@@ -17,8 +17,6 @@ from kfp_placement_engine.readers.text.place import mapping_or_empty, text_or_em
 
 TEMPLATE_KIND, CLUSTER_KIND = TEMPLATE_KINDS
 
-_GIVE = "give it with --with FILE, a folder or live (in Python templates=)"
-
 _SHOWN = 5
 
 _SCOPES = {"namespaced": TEMPLATE_KIND, "cluster": CLUSTER_KIND}
@@ -68,15 +66,18 @@ def referred(document: object) -> Iterator[TemplateSource]:
 class TemplateLibrary:
     """The templates outside of a Workflow that it may refer to."""
 
-    def __init__(self, objects: Iterable[Fields], stored: Fields, namespace: str) -> None:
+    def __init__(
+        self, objects: Iterable[Fields], stored: Fields, namespace: str, advice: str = ""
+    ) -> None:
         """Index the objects.
 
         Args:
             objects: WorkflowTemplates and ClusterWorkflowTemplates; others do not count.
             stored: templates that Argo has stored in the Workflow's status.
             namespace: namespace of the run; "" = not known.
+            advice: advice for whoever lacks one of the objects.
         """
-        self._namespace = namespace
+        self._namespace, self._advice = namespace, advice
         self._objects: dict[TemplateSource, list[Fields]] = {}
         for each in objects:
             if each.get("kind") in TEMPLATE_KINDS:
@@ -129,7 +130,7 @@ class TemplateLibrary:
                 f" {self._namespace:.80}, where Argo looks for it"
             )
         others = listed([str(each) for each in self._objects], _SHOWN)
-        return f"{source} is not known{f' (known: {others})' if others else ''}; {_GIVE}"
+        return f"{source} is not known{f' (known: {others})' if others else ''}; {self._advice}"
 
     def _templates(self, source: TemplateSource) -> WorkflowTemplates:
         chosen, stored = self._object(source), self._stored.get(source, {})
