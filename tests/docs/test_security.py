@@ -19,6 +19,18 @@ def attacks_made() -> set[str]:
     }
 
 
+def rows_of_tables_with_tests() -> list[str]:
+    """Return the rows of all tables that have a column for tests."""
+    tables = re.findall(r"(?m)^\|.*\| test \|.*\n\|[-|]+\n((?:\|.*\n)+)", f"{PAGE}\n")
+    return [row for table in tables for row in table.splitlines()]
+
+
+def test_every_row_names_a_test():
+    rows = rows_of_tables_with_tests()
+    assert len(rows) >= 40
+    assert [row for row in rows if not re.search(r"\| `test_\w+\.py::test_\w+` \|", row)] == []
+
+
 def test_every_attack_has_its_row():
     named = set(re.findall(r"`(test_\w+\.py::test_\w+)`", PAGE))
     assert named == attacks_made()
