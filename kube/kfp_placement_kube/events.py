@@ -1,12 +1,10 @@
 """Kubernetes events about objects, which a separate thread writes; repetitions are counted."""
 
 import logging
-import queue
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, NamedTuple
@@ -14,6 +12,7 @@ from uuid import NAMESPACE_OID, uuid4, uuid5
 
 from kfp_placement_kube.client import KubeClient
 from kfp_placement_kube.exceptions import KubernetesError, WriteConflictError
+from kfp_placement_kube.in_turn import InTurn
 from kfp_placement_kube.kinds import EVENTS, JsonObject, Kind
 from kfp_placement_kube.times import micro_time_text
 
@@ -64,14 +63,15 @@ class _Written:
 
 @dataclass(eq=False)
 class EventRecorder:
-    """Recorder of events, which writes them in its own thread.
+    """Recorder of events, which writes them in its own thread, those of all namespaces in turn.
 
     Attributes:
         client: client of the API server.
         component: name of the reporting program, such as `example.com/controller`.
         identity: name of this replica.
         clock: function that returns the time.
-        most_waiting: largest number of events that wait for their write; more are dropped.
+        most_waiting: largest number of events that wait for their write; if there are more, the
+            last of the namespace that has most is dropped.
         monotonic: function that returns seconds that only grow.
     """
 
@@ -84,7 +84,9 @@ class EventRecorder:
 
     def __post_init__(self) -> None:
         """Prepare the thread without starting it."""
-        self._waiting: queue.Queue[_Recorded | None] = queue.Queue(self.most_waiting)
+        self._waiting: InTurn[_Recorded] = InTurn(self.most_waiting)
+        self._changed = threading.Condition()
+        self._stopping = False
         self._written: OrderedDict[tuple[str, ...], _Written] = OrderedDict()
         self._thread = threading.Thread(target=self._work, name="events", daemon=True)
 
@@ -94,13 +96,12 @@ class EventRecorder:
 
     def stop(self, timeout_seconds: float = 5.0) -> None:
         """Write the waiting events until the timeout, and end the thread."""
-        deadline = self.monotonic() + timeout_seconds
+        with self._changed:
+            self._stopping = True
+            self._changed.notify()
         if self._thread.is_alive():
-            with suppress(queue.Full):
-                self._waiting.put(None, timeout=timeout_seconds)
-                self._thread.join(deadline - self.monotonic())
-        # While the end waits too, it counts for the event that is just being written.
-        if unwritten := self._waiting.qsize():
+            self._thread.join(timeout_seconds)
+        if unwritten := len(self._waiting) + self._thread.is_alive():
             _LOG.warning("%d events are not written: no answer", unwritten)
 
     def record(
@@ -146,13 +147,20 @@ class EventRecorder:
                 "uid": regarding.uid,
             },
         }
-        try:
-            self._waiting.put_nowait(_Recorded(event, self.monotonic(), once))
-        except queue.Full:
+        with self._changed:
+            dropped = self._waiting.put(namespace, _Recorded(event, self.monotonic(), once))
+            self._changed.notify()
+        if dropped is not None:
             self.client.observer.event_dropped()
 
+    def _next(self) -> _Recorded | None:
+        """Wait for an event; None = the end has come, and none waits."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._stopping or len(self._waiting))
+            return self._waiting.take()
+
     def _work(self) -> None:
-        while (recorded := self._waiting.get()) is not None:
+        while (recorded := self._next()) is not None:
             try:
                 self._write(recorded)
             except KubernetesError as error:

@@ -5,7 +5,6 @@ Anybody may make hundreds of pods with our gate; each costs two requests.
 
 import logging
 import threading
-from collections import deque
 from dataclasses import dataclass
 from functools import partial
 
@@ -17,6 +16,7 @@ from kfp_placement_engine.contract.gates import Pin
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_kube.client import KubeClient
 from kfp_placement_kube.exceptions import KubernetesError
+from kfp_placement_kube.in_turn import InTurn
 
 _LOG = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ class GatesInTurn:
 
     def __init__(self) -> None:
         """Start without gates."""
-        self._waiting: dict[str, deque[OpenGate]] = {}
+        self._waiting: InTurn[OpenGate] = InTurn()
         self._uids: set[str] = set()
 
     def put(self, gate: OpenGate) -> bool:
@@ -37,19 +37,14 @@ class GatesInTurn:
         if pod.uid in self._uids:
             return False
         self._uids.add(pod.uid)
-        self._waiting.setdefault(pod.namespace, deque()).append(gate)
+        self._waiting.put(pod.namespace, gate)
         return True
 
     def take(self) -> OpenGate | None:
         """Return the next gate, or None if none waits; its namespace comes after the others'."""
-        if not self._waiting:
-            return None
-        namespace = next(iter(self._waiting))
-        own = self._waiting.pop(namespace)
-        gate = own.popleft()
-        if own:
-            self._waiting[namespace] = own
-        self._uids.discard(gate.pod.uid)
+        gate = self._waiting.take()
+        if gate is not None:
+            self._uids.discard(gate.pod.uid)
         return gate
 
 

@@ -47,6 +47,9 @@ class Intake:
             may_be_large: whether it may be one that takes long.
         """
         self.settle(now)
+        self.has_backlog = False
+        if not any(run.stale for run in self.registry.unsettled.ordered()):
+            return []
         stale = [run for run in self._ordered() if run.stale]
         work = [
             Work(run.key.namespace, steps_to_read(run.steps, run.observed), run) for run in stale
@@ -60,6 +63,9 @@ class Intake:
     def settle(self, now: datetime) -> None:
         """Decide which runs are in the budget of their namespace: runs come, grow and end."""
         most = self.registry.policy().namespace_limits.planned_steps
+        if self._all_fit(most):
+            self.over_budget = Counter()
+            return
         taken: Counter[str] = Counter()
         self.over_budget = Counter()
         for run in self._ordered():
@@ -82,6 +88,17 @@ class Intake:
         for namespace, ended in self._ended.items():
             while ended and sum(ended.values()) > most - taken[namespace]:
                 self._let_go(*next(iter(ended)))
+
+    def _all_fit(self, most: int) -> bool:
+        """Return whether all runs are in, and would fit if they were of one namespace.
+
+        So it usually is, and this is looked at in each tick.
+        """
+        runs = self.registry.unsettled.ordered()
+        if any(run.left_out for run in runs):
+            return False
+        ended = sum(sum(own.values()) for own in self._ended.values())
+        return ended + sum(map(_steps, runs)) <= most
 
     def ended(self, run: TrackedRun) -> None:
         """Take in that nothing is left to do for a run."""

@@ -15,16 +15,6 @@ def a_gate(namespace: str, name: str) -> OpenGate:
     return OpenGate(a_pod(name=name, namespace=namespace, uid=name), Cause.TURN)
 
 
-def test_each_namespace_gives_one_in_turn():
-    gates = GatesInTurn()
-    for number in range(3):
-        assert gates.put(a_gate("many", f"many-{number}"))
-    assert gates.put(a_gate("one", "one-0"))
-    taken = [cast("OpenGate", gates.take()).pod.name for _ in range(4)]
-    assert taken == ["many-0", "one-0", "many-1", "many-2"]
-    assert gates.take() is None
-
-
 def test_a_pod_waits_once():
     gates = GatesInTurn()
     assert gates.put(a_gate("team", "pod"))
