@@ -1,6 +1,6 @@
 """Items that wait to be worked on, of which each owner gives one in turn.
 
-A module of its own, since both events and gates wait so: the thousands of one keep no other waiting.
+A module of its own, since events and gates both wait so: thousands of one keep no other waiting.
 """
 
 from collections import deque
