@@ -13,7 +13,7 @@ import urllib.request
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Any, Literal
 from urllib.parse import unquote, urlsplit
 
@@ -24,8 +24,25 @@ from kfp_placement_engine.model.step_names import listed
 AddressKind = Literal["public", "private", "loopback", "link-local"]
 """Network that an address is of; an address of no other network here counts as private."""
 
+_INTERNET = IPv6Network("2000::/3")
+"""Addresses of IPv6 that the Internet knows; all others are of some smaller network."""
+
 _TRANSLATED = IPv6Network("64:ff9b::/96")
 """Addresses that stand for those of IPv4 (RFC 6052)."""
+
+_TRANSLATED_BY_SOME = tuple(map(IPv6Network, ("64:ff9b:1::/48", "::/96", "::ffff:0:0:0/96")))
+"""Addresses that stand for those of IPv4 in some networks alone, so they are never public."""
+
+_IETF = IPv4Network("192.0.0.0/24")
+"""Addresses of protocols, some of which Python counts as global."""
+
+_METADATA = frozenset(
+    map(
+        ip_address,
+        ("192.0.0.192", "168.63.129.16", "100.100.100.200", "fd00:ec2::254", "fd20:ce::254"),
+    )
+)
+"""Metadata servers of clouds that are not link-local by their form, but serve a machine alone."""
 
 
 def address_kind(text: str) -> AddressKind:
@@ -34,20 +51,28 @@ def address_kind(text: str) -> AddressKind:
     Raises:
         ValueError: the text is not an address.
     """
-    address = ip_address(text)
-    if isinstance(address, IPv6Address):
-        address = _inner(address)
-    if address.is_loopback or address.is_unspecified:
+    named = ip_address(text)
+    address = _inner(named) if isinstance(named, IPv6Address) else named
+    if any(each.is_loopback or each.is_unspecified for each in (named, address)):
         return "loopback"
-    if address.is_link_local:
+    if address.is_link_local or address in _METADATA:
         return "link-local"
-    return "public" if address.is_global and not address.is_multicast else "private"
+    return "public" if _is_public(address) and not _is_of_some_network(named) else "private"
 
 
 def _inner(address: IPv6Address) -> IPv4Address | IPv6Address:
-    if address in _TRANSLATED:
+    if address in _TRANSLATED or _is_of_some_network(address):
         return IPv4Address(address.packed[-4:])
     return address.ipv4_mapped or address.sixtofour or address
+
+
+def _is_public(address: IPv4Address | IPv6Address) -> bool:
+    known = address in _INTERNET if isinstance(address, IPv6Address) else address not in _IETF
+    return known and address.is_global and not address.is_multicast
+
+
+def _is_of_some_network(address: IPv4Address | IPv6Address) -> bool:
+    return any(address in each for each in _TRANSLATED_BY_SOME)
 
 
 @dataclass

@@ -12,14 +12,14 @@ from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.runs.run_pods import RunPod
 from kfp_placement_controller.runs.run_reading import RunReading
 from kfp_placement_controller.runs.tracked_run import TrackedRun
-from kfp_placement_controller.sources.load import NodeLoad, TakenRoom
+from kfp_placement_controller.sources.load import TakenRoom
 from kfp_placement_engine.lowering.pods import DRIVER_REQUESTS, requests_of
 from kfp_placement_engine.lowering.work import duration_of
 from kfp_placement_engine.model.active_runs import ReservedRoom
 from kfp_placement_engine.model.run_graph import Step
 from kfp_placement_engine.plans.assumptions import Assumptions
 from kfp_placement_engine.readers.tree.run_outcomes import PodIdentity, PodRole
-from kfp_placement_engine.units.resources import Resources, least, with_pod
+from kfp_placement_engine.units.resources import Resources, with_pod
 
 _USUAL = Assumptions()
 
@@ -45,8 +45,8 @@ class RunningPod(NamedTuple):
     @property
     def covered(self) -> TakenRoom:
         """Room that it takes, as far as the plan has room for it; the rest is load."""
-        used = with_pod(least(self.pod.requests, self.planned))
-        return TakenRoom(self.pod.node_name, NodeLoad(used, self.pod.scored_requests))
+        room = TakenRoom.of_pod(self.pod)
+        return room._replace(load=room.load.within(with_pod(self.planned)))
 
 
 def running_pods(run: TrackedRun, reading: RunReading, now: datetime) -> Iterator[RunningPod]:

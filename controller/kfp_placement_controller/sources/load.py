@@ -18,6 +18,7 @@ from kfp_placement_engine.units.resources import (
     add_to,
     bounded,
     least,
+    minus,
     subtract_from,
     with_pod,
 )
@@ -33,6 +34,15 @@ class NodeLoad(NamedTuple):
 
     used: Resources
     scored_used: Resources
+
+    def within(self, most: Resources) -> "NodeLoad":
+        """Return it without the requests beyond `most`, which then stay in the scores too."""
+        used = least(self.used, most)
+        beyond = minus(self.used, used)
+        scored = {
+            name: max(0, each - beyond.get(name, 0)) for name, each in self.scored_used.items()
+        }
+        return NodeLoad(used, scored)
 
 
 class TakenRoom(NamedTuple):
@@ -131,9 +141,9 @@ class Load:
         """
         left = dict(most)
         for node, load in self.of_run(run):
-            within = least(load.used, left)
-            subtract_from(left, within)
-            yield TakenRoom(node, NodeLoad(within, load.scored_used))
+            within = load.within(left)
+            subtract_from(left, within.used)
+            yield TakenRoom(node, within)
 
     def claim_users(self, claim: ClaimKey) -> Iterable[str]:
         """Return the nodes on which pods mount a claim, once for each pod."""

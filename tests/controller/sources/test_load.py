@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.sources import DEFAULT_SOURCES
-from kfp_placement_controller.sources.load import Load, TakenRoom
+from kfp_placement_controller.sources.load import Load, NodeLoad, TakenRoom
 from kfp_placement_controller.sources.source import PodRun
 from kfp_placement_engine.model.keys import ClaimKey, RunKey
 from tests.controller.planning.builders import a_pod
@@ -37,6 +37,15 @@ def test_pods_of_a_run_are_left_out_as_far_as_its_demand_goes():
         "n1": {},
         "n2": {"cpu": 59, "pods": 1},
     }
+
+
+def test_what_stays_in_the_room_stays_in_the_scores():
+    fat = NodeLoad({"cpu": 60_000, "pods": 1}, {"cpu": 60_000, "memory": 200})
+    planned = {"cpu": 100, "pods": 1}
+    assert fat.within(planned) == NodeLoad(planned, {"cpu": 100, "memory": 200})
+    # Scores count more than nothing for a pod that requests nothing.
+    idle = NodeLoad({"pods": 1}, {"cpu": 100, "memory": 200})
+    assert idle.within(planned) == idle
 
 
 def test_a_pod_that_only_its_label_calls_one_of_a_run_counts():
