@@ -67,8 +67,8 @@ def _inner(address: IPv6Address) -> IPv4Address | IPv6Address:
 
 
 def _is_public(address: IPv4Address | IPv6Address) -> bool:
-    known = address in _INTERNET if isinstance(address, IPv6Address) else address not in _IETF
-    return known and address.is_global and not address.is_multicast
+    is_unicast = address in _INTERNET if isinstance(address, IPv6Address) else address not in _IETF
+    return is_unicast and address.is_global and not address.is_multicast
 
 
 def _is_of_some_network(address: IPv4Address | IPv6Address) -> bool:
