@@ -1,9 +1,11 @@
 """Ports that others connect to, with limits on their connections.
 
-Who is over a limit is disconnected as soon as the connection is accepted: no byte of it is read,
-and no thread or TLS state made for it. asyncio and `http.server` accept in the same way, so the
-limits apply to both. Most of them are for one address: a pod that floods a port has one of its own,
-and neither the API server nor a kubelet has that one.
+An address over its limits is disconnected as soon as its connection is accepted: no byte of it is
+read, and no thread or TLS state made for it. asyncio and `http.server` accept in the same way, so
+the limits apply to both. A pod that floods a port has an address of its own, and neither the API
+server nor a kubelet has that one. Where many pods fill a port together, a new connection takes the
+place of one of theirs: questions of others are answered in milliseconds, so what is silent for
+longest is nobody's question.
 """
 
 import contextlib
@@ -37,7 +39,7 @@ class ConnectionLimits:
 
     Attributes:
         port_name: name of the port in the metric of refusals.
-        most: largest number of open connections.
+        most: largest number of open connections; one more ends another.
         most_per_address: largest number of open connections of one address.
         new_per_second: largest number of new connections of one address in a second.
     """
@@ -49,7 +51,7 @@ class ConnectionLimits:
 
 
 class LimitedSocket(socket.socket):
-    """A listening socket that disconnects who is over a limit."""
+    """A listening socket that disconnects who is over a limit, or silent where others need room."""
 
     def __init__(
         self,
@@ -69,7 +71,8 @@ class LimitedSocket(socket.socket):
         self._clock = clock
         # A connection may end in a thread that is not the one that accepts.
         self._lock = threading.Lock()
-        self._open: Counter[str] = Counter()
+        self._open: dict[_Accepted, str] = {}
+        self._of_address: Counter[str] = Counter()
         self._second = 0
         self._begun: Counter[str] = Counter()
 
@@ -83,20 +86,28 @@ class LimitedSocket(socket.socket):
         """Return the next connection and its address.
 
         Raises:
-            ConnectionAbortedError: it was over a limit. Servers look at the next one then.
+            ConnectionAbortedError: its address was over a limit. Servers look at the next one then.
         """
         connection, peer = super().accept()
-        address = peer[0]
+        address, silenced = peer[0], None
         with self._lock:
             limit = self._limit_reached_by(address)
             if not limit:
-                self._open[address] += 1
+                if len(self._open) >= self._limits.most:
+                    silenced = max(self._open, key=self._is_less_needed)
+                    self._forget(silenced)
+                accepted = _Accepted(connection, self._ended, self._clock)
+                self._open[accepted] = address
+                self._of_address[address] += 1
         if limit:
             HTTP_REFUSED.labels(self._limits.port_name, limit).inc()
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+            _reset_at_close(connection)
             connection.close()
             raise ConnectionAbortedError
-        return _Accepted(connection, lambda: self._ended(address)), peer
+        if silenced is not None:
+            HTTP_REFUSED.labels(self._limits.port_name, "connections").inc()
+            silenced.end()
+        return accepted, peer
 
     def _limit_reached_by(self, address: str) -> str:
         """Return the limit that a new connection would exceed; "" = none."""
@@ -106,30 +117,68 @@ class LimitedSocket(socket.socket):
         self._begun[address] += 1
         if self._begun[address] > limits.new_per_second:
             return "new-connections"
-        if self._open[address] >= limits.most_per_address:
-            return "connections-of-address"
-        return "connections" if self._open.total() >= limits.most else ""
+        is_over = self._of_address[address] >= limits.most_per_address
+        return "connections-of-address" if is_over else ""
 
-    def _ended(self, address: str) -> None:
+    def _is_less_needed(self, each: "_Accepted") -> tuple[int, float]:
+        """Return a key that grows with the connections of its address, then with its silence."""
+        return self._of_address[self._open[each]], -each.heard_at
+
+    def _ended(self, connection: "_Accepted") -> None:
         with self._lock:
-            self._open[address] -= 1
-            if not self._open[address]:
-                del self._open[address]
+            self._forget(connection)
+
+    def _forget(self, connection: "_Accepted") -> None:
+        address = self._open.pop(connection, None)
+        if address is not None:
+            self._of_address[address] -= 1
+            if not self._of_address[address]:
+                del self._of_address[address]
 
 
 class _Accepted(socket.socket):
-    """An accepted connection, which counts until it is closed."""
+    """An accepted connection, which counts until it is closed.
 
-    def __init__(self, connection: socket.socket, ended: Callable[[], None]) -> None:
+    Attributes:
+        heard_at: time at which something came.
+    """
+
+    def __init__(
+        self,
+        connection: socket.socket,
+        ended: Callable[["_Accepted"], None],
+        clock: Callable[[], float],
+    ) -> None:
         family, kind, protocol = connection.family, connection.type, connection.proto
         super().__init__(family, kind, protocol, connection.detach())
-        self._at_end = contextlib.ExitStack()
-        self._at_end.callback(ended)
+        self._ended, self._clock = ended, clock
+        self.heard_at = clock()
+
+    @override
+    def recv(self, *arguments: Any) -> bytes:
+        self.heard_at = self._clock()
+        return super().recv(*arguments)
+
+    @override
+    def recv_into(self, *arguments: Any) -> int:
+        self.heard_at = self._clock()
+        return super().recv_into(*arguments)
 
     @override
     def close(self) -> None:
         super().close()
-        self._at_end.close()
+        self._ended(self)
+
+    def end(self) -> None:
+        """Disconnect; who serves it sees its end, and closes it."""
+        # It may have ended by itself meanwhile.
+        with contextlib.suppress(OSError):
+            _reset_at_close(self)
+            self.shutdown(socket.SHUT_RDWR)
+
+
+def _reset_at_close(connection: socket.socket) -> None:
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
 
 
 def open_port(address: str | None, port: int, limits: ConnectionLimits) -> LimitedSocket:

@@ -56,11 +56,35 @@ def refused(limit):
 
 
 def test_one_address_has_few_connections_and_all_together_have_more(connect):
-    one, before = connect(LIMITS), (refused("connections"), refused("connections-of-address"))
+    one, before = connect(LIMITS), refused("connections-of-address")
     assert [one(LOOPBACK) is not None for _ in range(3)] == [True, True, False]
-    assert [one("127.0.0.2") is not None for _ in range(2)] == [True, False]
-    after = (refused("connections"), refused("connections-of-address"))
-    assert after == (before[0] + 1, before[1] + 1)
+    assert one("127.0.0.2") is not None
+    assert refused("connections-of-address") == before + 1
+
+
+def ended(connection):
+    connection.settimeout(0.01)
+    try:
+        return connection.recv(1) == b""
+    except TimeoutError:
+        return False
+
+
+def test_where_a_port_is_full_the_longest_silent_of_the_address_with_most_ends(connect, clock):
+    one, before = connect(LIMITS), refused("connections")
+    first, other, second = (one(each) for each in (LOOPBACK, "127.0.0.2", LOOPBACK))
+    clock[0] = 1.0
+    assert not ended(first)
+    new = one("127.0.0.3")
+    assert [ended(each) for each in (other, first, second)] == [False, False, True]
+    assert refused("connections") == before + 1
+    # What was ended counts no more, also when it is closed; now each address has one.
+    second.close()
+    clock[0] = 2.0
+    assert not ended(other)
+    assert not ended(new)
+    assert one("127.0.0.4") is not None
+    assert ended(first)
 
 
 def test_a_connection_that_ends_makes_room_once(connect):

@@ -157,6 +157,21 @@ def test_connections_that_stay_open_leave_room_for_others(pod):
         assert http_ready(pod.probes)()
 
 
+def test_many_addresses_that_fill_a_port_crowd_out_nobody(pod):
+    """Neither the probes of the kubelet, nor questions of the API server."""
+    before = pod.refused("probes")
+    with (
+        attack("crowd", pod.probes, "/healthz", 12.0, 20, 4),
+        attack("crowd", pod.webhook, "/mutate", 12.0, 10, 40),
+    ):
+        time.sleep(2)
+        for _ in range(20):
+            assert http_ready(pod.probes, "/healthz")()
+            assert admitted(pod.webhook) == "200"
+            time.sleep(0.2)
+    assert pod.refused("probes") > before
+
+
 @pytest.mark.parametrize(
     ("body", "more", "status"),
     [

@@ -119,6 +119,33 @@ def hold(port: int, path: str, count: int) -> dict[str, float]:
     return {}
 
 
+def crowd(port: int, path: str, seconds: float, addresses: int, count: int) -> dict[str, float]:
+    """Begin requests from many addresses, and each again as soon as it is ended."""
+    until = time.monotonic() + seconds
+    begun: collections.Counter[str] = collections.Counter()
+
+    def again_and_again(source: str) -> None:
+        while time.monotonic() < until:
+            try:
+                with connected(port, source, tls=False) as connection:
+                    connection.sendall(f"GET {path} HTTP/1.1\r\n".encode())
+                    begun[source] += 1
+                    while connection.recv(100):
+                        pass
+            except OSError:
+                time.sleep(0.02)
+
+    all_threads = [
+        threading.Thread(target=again_and_again, args=(f"127.0.1.{2 + number % addresses}",))
+        for number in range(addresses * count)
+    ]
+    for each in all_threads:
+        each.start()
+    for each in all_threads:
+        each.join()
+    return dict(begun)
+
+
 def goes_on(connection: socket.socket) -> bool:
     """Return whether the other side has not ended a connection."""
     connection.settimeout(0.01)
@@ -151,7 +178,7 @@ def numbers(texts: list[str]) -> Iterator[float]:
 
 
 ATTACKS: dict[str, Callable[..., dict[str, float]]] = {
-    each.__name__: each for each in (withhold, flood, hold, reach)
+    each.__name__: each for each in (withhold, flood, hold, crowd, reach)
 }
 
 
