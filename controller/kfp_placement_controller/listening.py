@@ -4,8 +4,8 @@ An address over its limits is disconnected as soon as its connection is accepted
 read, and no thread or TLS state made for it. asyncio and `http.server` accept in the same way, so
 the limits apply to both. A pod that floods a port has an address of its own, and neither the API
 server nor a kubelet has that one. Where many pods fill a port together, a new connection takes the
-place of one of theirs: questions of others are answered in milliseconds, so what is silent for
-longest is nobody's question.
+place of one of theirs: questions of others are answered in milliseconds, so they are not silent for
+longest.
 """
 
 import contextlib
@@ -170,8 +170,8 @@ class _Accepted(socket.socket):
         self._ended(self)
 
     def end(self) -> None:
-        """Disconnect; who serves it sees its end, and closes it."""
-        # It may have ended by itself meanwhile.
+        """Disconnect; its server sees the end, and closes it."""
+        # It may have ended already.
         with contextlib.suppress(OSError):
             _reset_at_close(self)
             self.shutdown(socket.SHUT_RDWR)

@@ -53,9 +53,12 @@ _IDLE_SECONDS = 5.0
 _BURST_SECONDS = 0.1
 """Shortest time between two decisions: changes come in bursts."""
 
-_BURST_SECONDS_PER_RUN = 0.001
-"""Shortest time between two decisions for each waiting run: a decision about 1000 of them takes
-some 50 ms on a busy machine, so that decisions take at most 5% of a core."""
+_MOST_BURST_SECONDS = 0.5
+"""Longest time that a change waits for a decision, however many runs there are."""
+
+_PAUSES_PER_DECISION = 20.0
+"""Time between two decisions, by what the last one took: they take at most 5% of a core, or where
+that would be too late, at most half of one."""
 
 
 @dataclass(eq=False)
@@ -96,7 +99,7 @@ class QueueCoordinator:
         self._namespaces: dict[str, ObservedNamespace] = {}
         self._is_changed = True
         self._decided_at: float | None = None
-        self._waiting = 0
+        self._took_seconds = 0.0
         self._handlers: dict[Kind, Callable[[Change[Any]], bool | None]] = {
             PODS: self.room.pod_changed,
             NODES: self.room.node_changed,
@@ -184,7 +187,6 @@ class QueueCoordinator:
         standing = self.steering.standing(runs, partial(self._cause, planner, now), now)
         taking_part = [each for each in runs if each.key.namespace in namespaces]
         waiting = [each for each in standing.waiting if each.key.namespace in namespaces]
-        self._waiting = len(waiting)
         admitted = [each for each in taking_part if each.is_admitted] + standing.starting
         fixed = {each.key for each in taking_part if self.steering.is_refused(each)}
         # Who cannot be stopped must not keep the room that it does not use.
@@ -232,6 +234,7 @@ class QueueCoordinator:
             actions += self.publisher.queues(
                 taking_part, situation, decided, self._policy, self._excluded, now
             )
+        self._took_seconds = self.monotonic() - monotonic_seconds
         return actions
 
     def next_at(self, now: datetime) -> datetime:
@@ -280,7 +283,8 @@ class QueueCoordinator:
             return 0.0
         pause_seconds = RETRY_SECONDS if self.steering.has_tried else _IDLE_SECONDS
         if self._is_changed:
-            pause_seconds = max(_BURST_SECONDS, self._waiting * _BURST_SECONDS_PER_RUN)
+            wanted_seconds = min(self._took_seconds * _PAUSES_PER_DECISION, _MOST_BURST_SECONDS)
+            pause_seconds = max(_BURST_SECONDS, wanted_seconds, 2 * self._took_seconds)
         return self._decided_at + pause_seconds - monotonic_seconds
 
     def _excluded(self, namespace: str) -> bool:

@@ -25,7 +25,8 @@ class QueueRules:
         capacity: amounts that replace the sum of the nodes, where node pools grow.
         reserve_after_seconds: time from the submission of a waiting run until room is kept for it.
         aging_per_hour: growth of a run's priority in each hour that it waits.
-        weight: weight of its share of the cluster; 0 for a queue that another backend shares.
+        weight: weight of its namespace's share, in the queue `default`; 0 for a queue that another
+            backend shares.
     """
 
     quota: Resources = field(default_factory=dict)
@@ -47,9 +48,9 @@ NO_RULES = QueueRules()
 def rules_in_use(
     rules: Rules, waiting: Iterable["WaitingRun"], admitted: Iterable["AdmittedRun"]
 ) -> Rules:
-    """Return the rules of queues that have runs: these share the cluster."""
-    used = {run.queue for run in waiting} | {run.queue for run in admitted}
-    return {queue: each for queue, each in rules.items() if queue in used}
+    """Return the rules of namespaces that have runs: these share the cluster."""
+    used = {run.queue.namespace for run in (*waiting, *admitted)}
+    return {queue: each for queue, each in rules.items() if queue.namespace in used}
 
 
 @dataclass(frozen=True, slots=True)

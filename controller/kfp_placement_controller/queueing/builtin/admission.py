@@ -63,12 +63,15 @@ def waiting_verdicts(
     kept: set[QueueKey | None] = set()
     lacks: dict[RunKey, tuple[Lack, ...]] = {}
     taking: list[WaitingRun] = []
+    later: Reservations | None = None
     for run in _turns(ordered, reservations):
         runs.append(run)
         missing = lacks[run.key] = reservations.lacks(run)
-        takes = not missing or (
-            run.has_victims and _fits_later(run, taking, admitted, rules, nodes)
-        )
+        takes = not missing
+        if missing and run.has_victims:
+            if later is None:
+                later = _without_suspended(taking, admitted, rules, nodes, ordered)
+            takes = not later.lacks(run)
         if not takes and missing[0].rule in TAKEN_BY_OTHERS:
             of_quota = missing[0].rule is Rule.QUOTA
             place = run.queue if of_quota else None
@@ -80,33 +83,35 @@ def waiting_verdicts(
         if takes:
             reservations.take(run)
             taking.append(run)
+            if later is not None:
+                later.take(run)
     keeping = {run.key for run in taking}
     return verdicts_of([TriedRun(run.key, run.queue, lacks[run.key]) for run in runs], keeping)
 
 
 def _turns(ordered: Iterable[WaitingRun], reservations: Reservations) -> Iterator[WaitingRun]:
-    """Yield runs in turns: next is the queue with the smallest share if its first run starts.
+    """Yield runs in turns: next is the namespace with the smallest share if its first run starts.
 
     What has been decided about a run must be in the reservations when the next is asked for. A
     priority that an administrator lets count across namespaces takes precedence over shares;
     between equal shares the submission decides.
     """
-    left = defaultdict[QueueKey, deque[WaitingRun]](deque)
+    left = defaultdict[str, deque[WaitingRun]](deque)
     for run in ordered:
-        left[run.queue].append(run)
+        left[run.queue.namespace].append(run)
 
-    def turn(queue: QueueKey) -> tuple[bool, int, float, datetime, RunKey, QueueKey]:
-        run = left[queue][0]
-        share = reservations.share(queue, run.demand.peak)
-        return run.goes_last, -run.across_priority, share, run.submitted_at, run.key, queue
+    def turn(namespace: str) -> tuple[bool, int, float, datetime, RunKey, str]:
+        run = left[namespace][0]
+        share = reservations.share(run.queue, run.demand.peak)
+        return run.goes_last, -run.across_priority, share, run.submitted_at, run.key, namespace
 
-    turns = [turn(queue) for queue in left]
+    turns = [turn(namespace) for namespace in left]
     heapq.heapify(turns)
     while turns:
-        queue = heapq.heappop(turns)[-1]
-        yield left[queue].popleft()
-        if left[queue]:
-            heapq.heappush(turns, turn(queue))
+        namespace = heapq.heappop(turns)[-1]
+        yield left[namespace].popleft()
+        if left[namespace]:
+            heapq.heappush(turns, turn(namespace))
 
 
 def _has_its_turn(run: WaitingRun, rules: Rules, now: datetime) -> bool:
@@ -120,28 +125,28 @@ def _has_its_turn(run: WaitingRun, rules: Rules, now: datetime) -> bool:
     return not run.goes_last and int(waited_seconds // reserve_after) % 2 == 1
 
 
-def _fits_later(
-    run: WaitingRun,
+def _without_suspended(
     taking: Iterable[WaitingRun],
     admitted: Iterable[AdmittedRun],
     rules: Rules,
     nodes: Sequence[Resources],
-) -> bool:
-    """Return whether a run fits once all suspended runs have stopped."""
+    waiting: Iterable[WaitingRun],
+) -> Reservations:
+    """Return the reservations once all suspended runs have stopped."""
     staying = [each for each in admitted if not each.suspended]
-    later = Reservations(staying, rules, nodes, [*taking, run])
+    later = Reservations(staying, rules, nodes, waiting)
     for each in taking:
         later.take(each)
-    return not later.lacks(run)
+    return later
 
 
 def interleaved(runs: Iterable[WaitingRun]) -> list[WaitingRun]:
-    """Return runs by turns of their queues: the first of each, then the second, and so on."""
-    seen = Counter[QueueKey]()
+    """Return runs by turns of their namespaces: the first of each, then the second, and so on."""
+    seen = Counter[str]()
     rounds: list[tuple[int, WaitingRun]] = []
     for run in runs:
-        rounds.append((seen[run.queue], run))
-        seen[run.queue] += 1
+        rounds.append((seen[run.queue.namespace], run))
+        seen[run.queue.namespace] += 1
     return [run for _, run in sorted(rounds, key=itemgetter(0))]
 
 

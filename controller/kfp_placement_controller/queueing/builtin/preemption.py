@@ -63,7 +63,7 @@ def _hopeful(
     nodes: Sequence[Resources],
     most: int,
 ) -> Iterator[WaitingRun]:
-    """Yield the runs that may stop others, in turns of their queues, up to a limit."""
+    """Yield the runs that may stop others, in turns of their namespaces, up to a limit."""
     victims = _Victims(taking)
     reservations = Reservations(taking, rules, nodes, stuck)
     shares = {queue: reservations.share(queue) for queue in victims.queues}
@@ -157,7 +157,9 @@ def preempted(
         victims.remove(each)
         reservations.release(each)
         released.append(each)
-        shares[each.queue] = reservations.share(each.queue)
+        for queue in shares:
+            if queue.namespace == each.queue.namespace:
+                shares[queue] = reservations.share(queue)
     stopped = []
     # Some runs give back room that is not needed. Let these stay, starting with the last one.
     for each in reversed(released):

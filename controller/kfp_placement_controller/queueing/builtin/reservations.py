@@ -13,6 +13,7 @@ from kfp_placement_controller.queueing.runs import (
     WaitingRun,
 )
 from kfp_placement_controller.queueing.verdicts import RUNS, Lack, Rule
+from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE
 from kfp_placement_engine.model.demand import PodGroup
 from kfp_placement_engine.model.keys import QueueKey
 from kfp_placement_engine.units.resources import (
@@ -44,37 +45,36 @@ class _Cluster:
             rooms.append(minus(self._capacity, there))
         self._empty = GangRoom.of(rooms, gangs)
         self._taken = Counter[str]()
-        self._of_queue = defaultdict[QueueKey, Counter[str]](Counter)
-        self._not_in_use = defaultdict[QueueKey, Counter[str]](Counter)
+        self._of_namespace = defaultdict[str, Counter[str]](Counter)
+        self._not_in_use = defaultdict[str, Counter[str]](Counter)
 
     def add(self, run: WaitingRun | AdmittedRun, sign: int) -> None:
         """Add a demand; more than there is counts as all there is: alone, such a run may start."""
         change = add_to if sign > 0 else subtract_from
         counted = self._counted(run.demand.peak)
         in_use = least(self._counted(_in_use(run)), counted)
-        change(self._of_queue[run.queue], counted)
+        change(self._of_namespace[run.queue.namespace], counted)
         change(self._taken, in_use)
-        change(self._not_in_use[run.queue], minus(counted, in_use))
+        change(self._not_in_use[run.queue.namespace], minus(counted, in_use))
 
-    def share(self, queue: QueueKey, rules: QueueRules, part: float, more: Resources) -> float:
-        """Return the weighted dominant share of a queue.
+    def above(self, namespace: str, overcommit: float, part: float, more: Resources) -> float:
+        """Return what a namespace takes above its part of what may be promised; 0 = nothing.
 
-        It is the largest ratio, over resources, of what the queue takes above its part to what may
-        be promised of the cluster, divided by the weight; 0 if it takes no more than its part.
+        It is the largest ratio, over resources, to what may be promised of the cluster.
 
         Args:
-            queue: key of the queue.
-            rules: rules of the queue.
-            part: part of what may be promised that is the queue's own.
+            namespace: the namespace.
+            overcommit: overcommit by which it may be promised.
+            part: part that is the namespace's own.
             more: resources that it would take besides.
         """
-        taken, added = self._of_queue[queue], self._counted(more)
+        taken, added = self._of_namespace[namespace], self._counted(more)
         above = [
-            (taken[name] + added.get(name, 0)) / (there * rules.overcommit) - part
+            (taken[name] + added.get(name, 0)) / (there * overcommit) - part
             for name, there in self._capacity.items()
             if there > 0
         ]
-        return max(0.0, *above, 0.0) / rules.weight
+        return max(0.0, *above, 0.0)
 
     def _counted(self, amounts: Resources) -> dict[str, int]:
         return {name: min(each, self._capacity.get(name, 0)) for name, each in amounts.items()}
@@ -92,7 +92,7 @@ class _Cluster:
             self._gangs.take(gangs)
 
     def lacks(self, run: WaitingRun, overcommit: float) -> tuple[Lack, ...]:
-        demand, own = run.demand, self._not_in_use[run.queue]
+        demand, own = run.demand, self._not_in_use[run.queue.namespace]
         peak = without_zeros(demand.peak)
         if there_is_none := [name for name in peak if self._capacity.get(name, 0) <= 0]:
             return tuple(Lack(Rule.NO_NODE, name, peak[name]) for name in there_is_none)
@@ -137,7 +137,8 @@ class Reservations:
         self._admitted = {run.key: run for run in admitted}
         runs: list[WaitingRun | AdmittedRun] = [*self._admitted.values(), *waiting]
         gangs = [group for run in runs for group in _gangs(run)]
-        self._weights = math.fsum(each.weight for each in rules.values())
+        self._weights = _weights(rules)
+        self._weight = math.fsum(self._weights.values())
         capacities = {_named(each.capacity) for each in (NO_RULES, *rules.values())}
         self._clusters = {each: _Cluster(nodes, dict(each), gangs) for each in capacities}
         for run in self._admitted.values():
@@ -168,17 +169,18 @@ class Reservations:
         self._is_packed &= not _gangs(run)
 
     def share(self, queue: QueueKey, more: Resources | None = None) -> float:
-        """Return the share of the cluster that a queue takes above its part, by its weight.
+        """Return the share of the cluster that a queue's namespace has above its part, by weight.
 
         Args:
-            queue: key of the queue.
+            queue: key of the queue; its `overcommit` and `capacity` count.
             more: resources that it would take besides.
         """
         rules = self._rules.get(queue, NO_RULES)
         if not rules.weight:
             return 0.0
         cluster = self._clusters[_named(rules.capacity)]
-        return cluster.share(queue, rules, self._part(rules), more or {})
+        part, weight = self._part(queue), self._weight_of(queue)
+        return cluster.above(queue.namespace, rules.overcommit, part, more or {}) / weight
 
     def lacks(self, run: WaitingRun) -> tuple[Lack, ...]:
         """Return what the run lacks by the first rule that keeps it waiting; () if it may start."""
@@ -195,8 +197,12 @@ class Reservations:
             or self._clusters[_named(rules.capacity)].lacks(run, self._overcommit(run, rules))
         )
 
-    def _part(self, rules: QueueRules) -> float:
-        return rules.weight / max(self._weights, rules.weight)
+    def _weight_of(self, queue: QueueKey) -> float:
+        return self._weights.get(queue.namespace) or NO_RULES.weight
+
+    def _part(self, queue: QueueKey) -> float:
+        weight = self._weight_of(queue)
+        return weight / max(self._weight, weight)
 
     def _overcommit(self, run: WaitingRun, rules: QueueRules) -> float:
         """Return the overcommit for a run; half of it is not lent.
@@ -204,7 +210,7 @@ class Reservations:
         Pods have room only once. If one queue could take all that may be promised, the pods of
         others would find no node when these take their parts.
         """
-        borrows = self.share(run.queue, run.demand.peak) > 0 and self._part(rules) < 1
+        borrows = self.share(run.queue, run.demand.peak) > 0 and self._part(run.queue) < 1
         return min(rules.overcommit, (1 + rules.overcommit) / 2) if borrows else rules.overcommit
 
     def _count(self, run: WaitingRun | AdmittedRun, sign: int) -> None:
@@ -221,6 +227,21 @@ class Reservations:
         for cluster in self._clusters.values():
             cluster.pack(gangs)
         self._is_packed = True
+
+
+def _weights(rules: Rules) -> dict[str, float]:
+    """Return the weight of each namespace: that of its queue `default`.
+
+    However many queues a namespace has, it has one share. Where another backend has that queue, the
+    largest weight of the others counts.
+    """
+    weights: dict[str, float] = {}
+    for queue, each in rules.items():
+        weights[queue.namespace] = max(weights.get(queue.namespace, 0.0), each.weight)
+    defaults = {queue: each for queue, each in rules.items() if queue.name == DEFAULT_QUEUE}
+    return weights | {
+        queue.namespace: each.weight for queue, each in defaults.items() if each.weight
+    }
 
 
 def _in_use(run: WaitingRun | AdmittedRun) -> Resources:

@@ -126,6 +126,28 @@ def test_queues_do_not_stop_each_other_s_runs_in_turn(case):
                 assert run.key not in preempted(again, now, rules, CLUSTER)
 
 
+@given(cases(), st.lists(st.sampled_from(["default", "x", "y"]), min_size=14, max_size=14))
+def test_more_queues_give_a_namespace_no_more(case, names):
+    """Runs start and are stopped as if all of a namespace were in its queue `default`."""
+    runs, running, rules = case
+    split = {QueueKey(q.namespace, n): r for q, r in rules.items() for n in ("default", "x", "y")}
+    there = [*runs, *running]
+    moved = [
+        replace(run, queue=QueueKey(run.queue.namespace, name))
+        for run, name in zip(there, names, strict=False)
+    ]
+    waits, takes = moved[: len(runs)], moved[len(runs) :]
+    verdicts = waiting_verdicts(waits, takes, split, CLUSTER, after(5))
+    expected = waiting_verdicts(runs, running, rules, CLUSTER, after(5))
+    assert [each.key for each in verdicts] == [each.key for each in expected]
+    assert [each.missing for each in verdicts] == [each.missing for each in expected]
+    for run, same in zip(waits, runs, strict=True):
+        stopped = preempted(run, takes, split, CLUSTER)
+        others = {key for key in stopped if key.namespace != run.key.namespace}
+        before = preempted(same, running, rules, CLUSTER)
+        assert others == {key for key in before if key.namespace != run.key.namespace}
+
+
 def test_a_priority_alone_stops_no_run_of_another_namespace():
     running = [admitted("low", cpu=4, queue=A, priority=-5), admitted("own", cpu=8, queue=B)]
     urgent = waiting("urgent", cpu=2, queue=B, priority=1_000_000)
