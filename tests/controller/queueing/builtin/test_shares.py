@@ -128,7 +128,7 @@ def test_queues_do_not_stop_each_other_s_runs_in_turn(case):
 
 @given(cases(), st.lists(st.sampled_from(["default", "x", "y"]), min_size=14, max_size=14))
 def test_more_queues_give_a_namespace_no_more(case, names):
-    """Runs start and are stopped as if all of a namespace were in its queue `default`."""
+    """Runs start, and stop others, by shares as if all of a namespace were in one queue."""
     runs, running, rules = case
     split = {QueueKey(q.namespace, n): r for q, r in rules.items() for n in ("default", "x", "y")}
     there = [*runs, *running]
@@ -141,11 +141,12 @@ def test_more_queues_give_a_namespace_no_more(case, names):
     expected = waiting_verdicts(runs, running, rules, CLUSTER, after(5))
     assert [each.key for each in verdicts] == [each.key for each in expected]
     assert [each.missing for each in verdicts] == [each.missing for each in expected]
-    for run, same in zip(waits, runs, strict=True):
-        stopped = preempted(run, takes, split, CLUSTER)
-        others = {key for key in stopped if key.namespace != run.key.namespace}
-        before = preempted(same, running, rules, CLUSTER)
-        assert others == {key for key in before if key.namespace != run.key.namespace}
+    for run in waits:
+        own = QueueKey(run.queue.namespace, "default")
+        mine = share(own, [*running, replace(run, queue=own)], rules)
+        for key in preempted(run, takes, split, CLUSTER):
+            if key.namespace != run.key.namespace:
+                assert mine < share(QueueKey(key.namespace, "default"), running, rules)
 
 
 def test_a_priority_alone_stops_no_run_of_another_namespace():
