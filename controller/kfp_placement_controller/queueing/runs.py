@@ -49,7 +49,7 @@ def rules_in_use(
     rules: Rules, waiting: Iterable["WaitingRun"], admitted: Iterable["AdmittedRun"]
 ) -> Rules:
     """Return the rules of namespaces that have runs: these share the cluster."""
-    used = {run.queue.namespace for run in (*waiting, *admitted)}
+    used = {run.queue.namespace for run in waiting} | {run.queue.namespace for run in admitted}
     return {queue: each for queue, each in rules.items() if queue.namespace in used}
 
 
