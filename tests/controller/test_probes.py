@@ -69,10 +69,3 @@ def test_a_head_that_is_long_or_late_is_not_read(server, monkeypatch):
         with contextlib.suppress(ConnectionResetError):
             assert long.recv(9) in (b"HTTP/1.0 ", b"")
     assert ask(server, "/healthz") == (200, "ok\n")
-
-
-def test_one_address_has_few_connections(server):
-    with contextlib.ExitStack() as closing:
-        all_begun = [closing.enter_context(begun(server)) for _ in range(9)]
-        with pytest.raises(ConnectionResetError):
-            all_begun[-1].recv(1)

@@ -9,9 +9,9 @@ import json
 import socket
 import ssl
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 HOST = "127.0.0.1"
 HEAD = "POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n{more}\r\n"
@@ -69,11 +69,8 @@ def withhold(port: int, path: str, count: int, length: int, addresses: int) -> d
         except OSError as error:
             outcomes[type(error).__name__] += 1
 
-    threads = [threading.Thread(target=one, args=(number,)) for number in range(count)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
+    with ThreadPoolExecutor(count) as pool:
+        pool.map(one, range(count))
     return dict(outcomes)
 
 
@@ -96,11 +93,8 @@ def flood(port: int, path: str, seconds: float, length: int, threads: int) -> di
             except OSError as error:
                 outcomes[type(error).__name__] += 1
 
-    all_threads = [threading.Thread(target=ask, args=(number,)) for number in range(threads)]
-    for each in all_threads:
-        each.start()
-    for each in all_threads:
-        each.join()
+    with ThreadPoolExecutor(threads) as pool:
+        pool.map(ask, range(threads))
     return dict(outcomes)
 
 
@@ -122,28 +116,21 @@ def hold(port: int, path: str, count: int) -> dict[str, float]:
 def crowd(port: int, path: str, seconds: float, addresses: int, count: int) -> dict[str, float]:
     """Begin requests from many addresses, and each again as soon as it is ended."""
     until = time.monotonic() + seconds
-    begun: collections.Counter[str] = collections.Counter()
 
-    def again_and_again(source: str) -> None:
+    def again_and_again(number: int) -> None:
+        source = f"127.0.1.{2 + number % addresses}"
         while time.monotonic() < until:
             try:
                 with connected(port, source, tls=False) as connection:
                     connection.sendall(f"GET {path} HTTP/1.1\r\n".encode())
-                    begun[source] += 1
                     while connection.recv(100):
                         pass
             except OSError:
                 time.sleep(0.02)
 
-    all_threads = [
-        threading.Thread(target=again_and_again, args=(f"127.0.1.{2 + number % addresses}",))
-        for number in range(addresses * count)
-    ]
-    for each in all_threads:
-        each.start()
-    for each in all_threads:
-        each.join()
-    return dict(begun)
+    with ThreadPoolExecutor(addresses * count) as pool:
+        pool.map(again_and_again, range(addresses * count))
+    return {}
 
 
 def goes_on(connection: socket.socket) -> bool:

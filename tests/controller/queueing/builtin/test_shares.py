@@ -35,7 +35,7 @@ def equal(**fields):
 
 @st.composite
 def cases(draw):
-    """Waiting and admitted runs of three namespaces, and rules with weights."""
+    """Waiting and admitted runs of three namespaces, some with two queues, and weights."""
     rules = {
         queue: QueueRules(
             weight=float(draw(st.sampled_from(WEIGHTS))),
@@ -43,11 +43,13 @@ def cases(draw):
         )
         for queue in QUEUES
     }
+    # A second queue gives a namespace no larger share.
+    rules |= {queue._replace(name="x"): each for queue, each in rules.items()}
 
     def made(build, name, **fields):
         amounts = a_demand(cpu=draw(st.integers(0, 9)), gpu=draw(st.integers(0, 3)))
         priority = draw(st.integers(-2, 2))
-        queue = draw(st.sampled_from(QUEUES))
+        queue = draw(st.sampled_from([*rules]))
         return build(name, amounts, queue=queue, priority=priority, **fields)
 
     hours = st.integers(0, 5).map(after)
@@ -63,11 +65,12 @@ def cases(draw):
 def share(queue, runs, rules):
     """By the definition: above nominal, over what can be lent, by weight."""
     weight = Fraction(rules[queue].weight)
-    part = weight / sum(Fraction(each.weight) for each in rules.values())
+    part = weight / sum(Fraction(rules[each].weight) for each in QUEUES if each in rules)
     there = {"cpu": 12000, GPU: 4, "pods": 110}
     overcommit = Fraction(rules[queue].overcommit)
+    of_namespace = [run for run in runs if run.queue.namespace == queue.namespace]
     taken = {
-        name: sum(min(run.demand.peak.get(name, 0), most) for run in runs if run.queue == queue)
+        name: sum(min(run.demand.peak.get(name, 0), most) for run in of_namespace)
         for name, most in there.items()
     }
     return max(0, *((taken[name] / (there[name] * overcommit) - part) / weight for name in there))
@@ -78,12 +81,12 @@ def test_the_next_run_is_that_whose_queue_then_has_the_smallest_share(case):
     runs, running, rules = case
     by_key = {run.key: run for run in runs}
     verdicts = waiting_verdicts(runs, running, rules, CLUSTER, after(5))
-    used = {run.queue for run in runs} | {run.queue for run in running}
-    rules = {queue: each for queue, each in rules.items() if queue in used}
+    used = {run.queue.namespace for run in [*runs, *running]}
+    rules = {queue: each for queue, each in rules.items() if queue.namespace in used}
     taking = list(running)
     left = [by_key[each.key] for each in verdicts]
     for verdict in verdicts:
-        heads = {run.queue: run for run in reversed(left)}.values()
+        heads = {run.queue.namespace: run for run in reversed(left)}.values()
         run = left.pop(0)
         assert run == min(
             heads,
@@ -124,29 +127,6 @@ def test_queues_do_not_stop_each_other_s_runs_in_turn(case):
             if each.key in stopped:
                 again = waiting(each.key.name, each.demand, queue=each.queue)
                 assert run.key not in preempted(again, now, rules, CLUSTER)
-
-
-@given(cases(), st.lists(st.sampled_from(["default", "x", "y"]), min_size=14, max_size=14))
-def test_more_queues_give_a_namespace_no_more(case, names):
-    """Runs start, and stop others, by shares as if all of a namespace were in one queue."""
-    runs, running, rules = case
-    split = {QueueKey(q.namespace, n): r for q, r in rules.items() for n in ("default", "x", "y")}
-    there = [*runs, *running]
-    moved = [
-        replace(run, queue=QueueKey(run.queue.namespace, name))
-        for run, name in zip(there, names, strict=False)
-    ]
-    waits, takes = moved[: len(runs)], moved[len(runs) :]
-    verdicts = waiting_verdicts(waits, takes, split, CLUSTER, after(5))
-    expected = waiting_verdicts(runs, running, rules, CLUSTER, after(5))
-    assert [each.key for each in verdicts] == [each.key for each in expected]
-    assert [each.missing for each in verdicts] == [each.missing for each in expected]
-    for run in waits:
-        own = QueueKey(run.queue.namespace, "default")
-        mine = share(own, [*running, replace(run, queue=own)], rules)
-        for key in preempted(run, takes, split, CLUSTER):
-            if key.namespace != run.key.namespace:
-                assert mine < share(QueueKey(key.namespace, "default"), running, rules)
 
 
 def test_a_priority_alone_stops_no_run_of_another_namespace():
