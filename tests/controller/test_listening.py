@@ -7,6 +7,7 @@ import pytest
 
 from kfp_placement_controller.exceptions import SettingsError
 from kfp_placement_controller.listening import LOOPBACK, ConnectionLimits, LimitedSocket, open_port
+from tests.support.http_attacks import goes_on
 from tests.support.scraping import own_metric
 
 LIMITS = ConnectionLimits("a-port", most=3, most_per_address=2, new_per_second=100)
@@ -62,29 +63,21 @@ def test_one_address_has_few_connections_and_all_together_have_more(connect):
     assert refused("connections-of-address") == before + 1
 
 
-def ended(connection):
-    connection.settimeout(0.01)
-    try:
-        return connection.recv(1) == b""
-    except TimeoutError:
-        return False
-
-
 def test_where_a_port_is_full_the_longest_silent_of_the_address_with_most_ends(connect, clock):
     one, before = connect(LIMITS), refused("connections")
     first, other, second = (one(each) for each in (LOOPBACK, "127.0.0.2", LOOPBACK))
     clock[0] = 1.0
-    assert not ended(first)
+    assert goes_on(first)
     new = one("127.0.0.3")
-    assert [ended(each) for each in (other, first, second)] == [False, False, True]
+    assert [goes_on(each) for each in (other, first, second)] == [True, True, False]
     assert refused("connections") == before + 1
     # What was ended counts no more, also when it is closed; now each address has one.
     second.close()
     clock[0] = 2.0
-    assert not ended(other)
-    assert not ended(new)
+    assert goes_on(other)
+    assert goes_on(new)
     assert one("127.0.0.4") is not None
-    assert ended(first)
+    assert not goes_on(first)
 
 
 def test_a_connection_that_ends_makes_room_once(connect):

@@ -10,7 +10,7 @@ import socket
 import ssl
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 HOST = "127.0.0.1"
@@ -158,12 +158,6 @@ def reach(port: int, _path: str) -> dict[str, float]:
     return reached
 
 
-def numbers(texts: list[str]) -> Iterator[float]:
-    """Yield the numbers in texts."""
-    for text in texts:
-        yield float(text) if "." in text else int(text)
-
-
 ATTACKS: dict[str, Callable[..., dict[str, float]]] = {
     each.__name__: each for each in (withhold, flood, hold, crowd, reach)
 }
@@ -171,7 +165,7 @@ ATTACKS: dict[str, Callable[..., dict[str, float]]] = {
 
 def main(name: str, port: str, path: str, *others: str) -> None:
     """Attack, and print what came of it."""
-    print(json.dumps(ATTACKS[name](int(port), path, *numbers([*others]))))
+    print(json.dumps(ATTACKS[name](int(port), path, *map(json.loads, others))))
 
 
 if __name__ == "__main__":
