@@ -40,11 +40,11 @@ def test_pods_of_a_run_are_left_out_as_far_as_its_demand_goes():
 
 
 def test_what_stays_in_the_room_stays_in_the_scores():
-    fat = NodeLoad({"cpu": 60_000, "pods": 1}, {"cpu": 60_000, "memory": 200})
+    fat = NodeLoad({"cpu": 60_000, "pods": 1}, {"cpu": 60_000})
     planned = {"cpu": 100, "pods": 1}
-    assert fat.within(planned) == NodeLoad(planned, {"cpu": 100, "memory": 200})
+    assert fat.within(planned) == NodeLoad(planned, {"cpu": 100})
     # Scores count more than nothing for a pod that requests nothing.
-    idle = NodeLoad({"pods": 1}, {"cpu": 100, "memory": 200})
+    idle = NodeLoad({"pods": 1}, {"cpu": 100})
     assert idle.within(planned) == idle
 
 
