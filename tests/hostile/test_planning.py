@@ -217,6 +217,37 @@ def test_gates_of_pods_of_no_run_come_off_beside_plans(besieged):
     assert not besieged.events()
 
 
+def test_pods_that_say_much_take_little_memory(besieged):
+    """The tenant gains less than 0.1 MB of the planner's memory for each pod of 240 kB."""
+    api = besieged.installation.api
+    run = api.create(run_of_steps(1, "own", besieged.tenant))
+    wait_until(lambda: key_of(run) in besieged.planned, "a plan", TIMEOUT_SECONDS)
+    owner = {
+        **{key: run[key] for key in ("apiVersion", "kind")},
+        **{key: run["metadata"][key] for key in ("name", "uid")},
+        "controller": True,
+    }
+    before = planner_memory_bytes(besieged.installation)
+
+    def make(number: int) -> None:
+        pod = marked_pod(f"fat-{number}", besieged.tenant, "own", owner)
+        del pod["spec"]["schedulingGates"]
+        name = next(iter(pod["metadata"]["annotations"]))
+        pod["metadata"]["annotations"][name] = f"{number}-" + "x" * 240_000
+        made = api.create(pod)
+        if number % 2:
+            api.patch(made, {"status": {"phase": "Failed"}}, part="status")
+            api.delete(made, 0)
+
+    count = 300
+    with ThreadPoolExecutor(_CREATORS) as pool:
+        list(pool.map(make, range(count)))
+    besieged.plan_seconds()
+    assert planner_memory_bytes(besieged.installation) - before < 0.1e6 * count
+    for pod in api.list("v1", "Pod", besieged.tenant):
+        api.delete(pod, 0)
+
+
 def test_a_run_that_cannot_be_read_is_read_once(besieged):
     """The tenant gains one reading of at most 10,000 steps for each change of what it asks for."""
     wide = run_of_steps(12_000, "too-wide", besieged.tenant)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from sys import intern
 from typing import NamedTuple
 
@@ -10,6 +11,7 @@ from kfp_placement_engine.contract.hints import max_latency_ms_in
 from kfp_placement_engine.contract.keys import (
     HINTS_ANNOTATION,
     LOCATION_LABEL,
+    PLAN_GATE,
     SCHEDULER_LABEL,
     TYPE_LABEL,
 )
@@ -25,6 +27,18 @@ from kfp_placement_kube.kinds import JsonObject
 
 MAX_MESSAGE_CHARACTERS = 1000
 """Longest message that is kept, in characters; kube-scheduler's own messages are shorter."""
+
+_MAX_NAME_CHARACTERS = 317
+"""Longest name that is kept: a domain of 253, a slash and 63."""
+
+_MAX_ANNOTATION_CHARACTERS = 2048
+"""Longest annotation that is kept; Argo's names of nodes have 100, or 1,000 with long items."""
+
+_MOST_RESOURCES = 64
+"""Resources of a pod that are kept; kube-scheduler binds none that asks for what nodes lack."""
+
+_MOST_NAMES = 64
+"""Gates and claims of a pod that are kept."""
 
 _POD = Place("pod")
 _ENDED = ("Succeeded", "Failed")
@@ -197,21 +211,22 @@ def observe_pod(raw: JsonObject, keys: Sequence[PodKeys]) -> ObservedPod:
         scheduler_name=intern(_text(spec, "schedulerName")),
         labels={k: intern(_text(labels, k)) for each in keys for k in each.labels if k in labels},
         annotations={
-            k: _text(annotations, k) for each in keys for k in each.annotations if k in annotations
+            k: _text(annotations, k, _MAX_ANNOTATION_CHARACTERS)
+            for each in keys
+            for k in each.annotations
+            if k in annotations
         },
         owner=_owner(metadata),
         step_type=intern(_text(labels, TYPE_LABEL)),
         location=intern(_text(labels, LOCATION_LABEL)),
-        max_latency_ms=max_latency_ms_in(_text(annotations, HINTS_ANNOTATION)),
+        max_latency_ms=max_latency_ms_in(_text(annotations, HINTS_ANNOTATION, None)),
         scheduler_mark=intern(_text(labels, SCHEDULER_LABEL)),
         unmarked_step=any(each.is_unmarked_step(pod) for each in keys),
-        gates=tuple(
-            _text(Fields.of(gate, spec.place), "name") for gate in spec.entries("schedulingGates")
-        ),
+        gates=_gates(spec),
         unsatisfiable=is_unsatisfiable(pod),
-        requests=requests.real,
+        requests=_kept(requests.real),
         scored_requests=requests.scored,
-        claims=tuple(claim for _, claim in mounted_claims(pod)),
+        claims=tuple(claim for _, claim in islice(mounted_claims(pod), _MOST_NAMES)),
         started_at=status.moment("startTime"),
         running_at=main.moment("startedAt"),
         finished_at=main.moment("finishedAt"),
@@ -223,6 +238,22 @@ def observe_pod(raw: JsonObject, keys: Sequence[PodKeys]) -> ObservedPod:
         image=_image(spec, step_containers),
         start_limit=_start_limit(pod, status, keys),
     )
+
+
+def _gates(spec: Fields) -> tuple[str, ...]:
+    """Return the names of the scheduling gates, ours first if there are very many."""
+    gates = [_text(Fields.of(each, spec.place), "name") for each in spec.entries("schedulingGates")]
+    if len(gates) > _MOST_NAMES:
+        gates.sort(key=lambda name: name != PLAN_GATE)
+    return tuple(gates[:_MOST_NAMES])
+
+
+def _kept(requests: Resources) -> Resources:
+    """Return the requests that are kept: of very many, those above 0, CPU and memory first."""
+    if len(requests) <= _MOST_RESOURCES:
+        return requests
+    names = sorted(filter(requests.get, requests), key=lambda name: ("/" in name, name))
+    return {name: requests[name] for name in names[:_MOST_RESOURCES]}
 
 
 def _start_limit(pod: Fields, status: Fields, keys: Sequence[PodKeys]) -> StartLimit | None:
@@ -238,6 +269,7 @@ def _owner(metadata: Fields) -> Owner | None:
     for owner in metadata.entries("ownerReferences"):
         match owner:
             case {"controller": True, "kind": str(kind), "name": str(name), "uid": str(uid)}:
+                kind, name, uid = (each[:_MAX_NAME_CHARACTERS] for each in (kind, name, uid))
                 return Owner(intern(kind), intern(name), intern(uid))
             case _:
                 pass
@@ -273,7 +305,7 @@ def _image(spec: Fields, names: Sequence[str]) -> str:
     """Return the image of the container that runs the step, or "" if it is unknown or too long."""
     for container in spec.each_flat("containers"):
         if container.get("name") in names:
-            image = _text(container, "image")
+            image = _text(container, "image", MAX_IMAGE_CHARACTERS + 1)
             return intern(image) if len(image) <= MAX_IMAGE_CHARACTERS else ""
     return ""
 
@@ -356,11 +388,19 @@ def _condition(conditions: Iterable[Fields], type_: str) -> Fields | None:
 
 
 def _reason_and_message(fields: Fields) -> ReasonAndMessage | None:
-    reason, message = _text(fields, "reason"), _text(fields, "message")[:MAX_MESSAGE_CHARACTERS]
+    reason = _text(fields, "reason")
+    message = _text(fields, "message", MAX_MESSAGE_CHARACTERS)
     return ReasonAndMessage(intern(reason), message) if reason or message else None
 
 
-def _text(fields: Fields, key: str) -> str:
-    """Read text; a message about it names the key alone as its place."""
+def _text(fields: Fields, key: str, most: int | None = _MAX_NAME_CHARACTERS) -> str:
+    """Read text; a message about it names the key alone as its place.
+
+    Args:
+        fields: fields that it is among.
+        key: its key.
+        most: number of characters after which it is cut, and then names nothing; None = never.
+    """
     value = fields.raw.get(key, "")
-    return value if type(value) is str else Place(key).text(value)
+    text = value if type(value) is str else Place(key).text(value)
+    return text[:most]

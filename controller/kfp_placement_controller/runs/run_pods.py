@@ -18,6 +18,9 @@ _DELIVERY = timedelta(seconds=1)
 
 ENDED = ("Succeeded", "Failed")
 
+_KEPT_ATTEMPTS = 2
+"""Pods of one purpose whose times are kept once they have ended and been deleted."""
+
 
 @dataclass(frozen=True, slots=True)
 class RunPod:
@@ -28,6 +31,7 @@ class RunPod:
         identity: step or group that the pod is for; None = none of the graph.
         created_at, bound_at, running_at, ended_at: times as exactly as they are known; None = it
             has not happened yet.
+        is_gone: whether somebody has deleted it after its end.
     """
 
     pod: ObservedPod
@@ -36,6 +40,7 @@ class RunPod:
     bound_at: datetime | None = None
     running_at: datetime | None = None
     ended_at: datetime | None = None
+    is_gone: bool = False
 
     @property
     def ended(self) -> bool:
@@ -77,6 +82,9 @@ class RunPods:
         self._executors, self._drivers, self._group_drivers = {}, {}, {}
         for uid, run_pod in list(self._pods.items()):
             identity = index.of_pod(run_pod.pod)
+            if identity is None and run_pod.is_gone:
+                del self._pods[uid]
+                continue
             self._pods[uid] = replace(run_pod, identity=identity)
             self._file(self._pods[uid])
 
@@ -90,13 +98,19 @@ class RunPods:
         self._file(self._pods[pod.uid])
 
     def forget(self, pod: ObservedPod) -> None:
-        """Forget a pod that is gone, unless it had ended: then its times are kept."""
+        """Forget a pod that is gone; of those that had ended, the last attempts at a step stay."""
         run_pod = self._pods.get(pod.uid)
-        if run_pod is None or run_pod.ended:
+        if run_pod is None:
             return
-        del self._pods[pod.uid]
-        if run_pod.identity is not None:
-            self._same_purpose(run_pod.identity).pop(pod.uid, None)
+        if run_pod.identity is None or not run_pod.ended:
+            self._remove(run_pod)
+            return
+        self._pods[pod.uid] = gone = replace(run_pod, pod=_as_gone(run_pod.pod), is_gone=True)
+        self._file(gone)
+        attempts = self._same_purpose(run_pod.identity).values()
+        ended = sorted((each for each in attempts if each.is_gone), key=_order)
+        for each in ended[:-_KEPT_ATTEMPTS]:
+            self._remove(each)
 
     def executor(self, step: str) -> RunPod | None:
         """Return the pod of the last attempt at a step; None = there is none."""
@@ -130,12 +144,22 @@ class RunPods:
         if pod.identity is not None:
             self._same_purpose(pod.identity)[pod.pod.uid] = pod
 
+    def _remove(self, pod: RunPod) -> None:
+        del self._pods[pod.pod.uid]
+        if pod.identity is not None:
+            self._same_purpose(pod.identity).pop(pod.pod.uid, None)
+
     def _same_purpose(self, identity: PodIdentity) -> dict[str, RunPod]:
         """Return the pods, by uid, that execute the same step or drive the same step or group."""
         pods = self._executors
         if identity.role is PodRole.DRIVER:
             pods = self._group_drivers if identity.is_group else self._drivers
         return pods.setdefault(identity.name, {})
+
+
+def _as_gone(pod: ObservedPod) -> ObservedPod:
+    """Return a pod that has ended, without what counts only while it waits or runs."""
+    return replace(pod, gates=(), claims=(), unscheduled=None, waiting_reason="")
 
 
 def _last(pods: dict[str, RunPod] | None) -> RunPod | None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kfp_placement_controller.observed.pods import MAX_MESSAGE_CHARACTERS, ReasonAndMessage
 from kfp_placement_controller.sources import DEFAULT_SOURCES
-from kfp_placement_engine.contract.keys import HINTS_ANNOTATION
+from kfp_placement_engine.contract.keys import HINTS_ANNOTATION, PLAN_GATE
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.readers.argo.keys import NODE_NAME_ANNOTATION, WORKFLOW_LABEL
 from kfp_placement_engine.units.quantities import parse_quantity
@@ -250,6 +250,50 @@ def test_claims_are_named_those_made_for_the_pod_too():
 def test_what_is_kept_of_a_pod_has_no_place_for_more():
     with pytest.raises(AttributeError):
         a_pod().status  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("part", "field", "text"),
+    [
+        ("metadata", "annotations", {NODE_NAME_ANNOTATION: "x" * 240_000}),
+        ("metadata", "ownerReferences", [OWNER | {"kind": "x" * 240_000, "uid": "u" * 240_000}]),
+        ("spec", "schedulerName", "x" * 240_000),
+        ("spec", "schedulingGates", [{"name": f"g{number}"} for number in range(9_000)]),
+        (
+            "spec",
+            "volumes",
+            [
+                {"name": f"v{number}", "persistentVolumeClaim": {"claimName": f"c{number}"}}
+                for number in range(9_000)
+            ],
+        ),
+        ("status", "reason", "x" * 240_000),
+        ("status", "message", "x" * 240_000),
+        ("status", "containerStatuses", [state(waiting={"reason": "x" * 240_000})]),
+    ],
+)
+def test_little_is_kept_of_a_pod_that_says_much(part, field, text):
+    pod = pod_object()
+    pod.setdefault(part, {})[field] = text
+    pod["status"]["phase"] = "Failed"
+    kept = DEFAULT_SOURCES.observe_pod(pod)
+    assert len(repr(kept)) < 6_000
+
+
+def test_our_gate_is_kept_among_thousands():
+    gates = [{"name": name} for name in (*(f"g{number}" for number in range(900)), PLAN_GATE)]
+    assert PLAN_GATE in a_pod(schedulingGates=gates).gates
+
+
+def test_of_thousands_of_resources_those_that_a_node_may_have_are_kept():
+    absurd = {f"a.example/{number}": "0" for number in range(9_000)}
+    real = {"nvidia.com/gpu": "2", "cpu": "3", "memory": "5"}
+    kept = a_pod(containers=[{"name": "main", "resources": {"requests": absurd | real}}]).requests
+    assert kept == {"cpu": 3000, "memory": 5, "nvidia.com/gpu": 2}
+    many = dict.fromkeys(absurd, "1") | real
+    kept = a_pod(containers=[{"name": "main", "resources": {"requests": many}}]).requests
+    assert len(kept) == 64
+    assert kept["cpu"] == 3000
 
 
 JSON = st.recursive(
