@@ -13,7 +13,10 @@ class Index:
     """Pods are named after their step; those of `nothing` are of none."""
 
     def of_pod(self, pod):
-        step = pod.name.partition("-")[0]
+        return self.identify(pod.name)
+
+    def identify(self, name):
+        step = name.partition("-")[0]
         return (
             None
             if step == "nothing"
@@ -47,8 +50,8 @@ def test_nothing_stays_of_a_pod_of_no_step_or_one_that_had_not_ended(name, phase
 
 
 def test_what_is_gone_and_of_no_step_of_another_graph_goes_too():
-    class Empty:
-        def of_pod(self, pod):
+    class Empty(Index):
+        def identify(self, name):
             return None
 
     pods = observed("train-0")
