@@ -186,6 +186,23 @@ def test_what_is_beyond_the_budget_of_a_namespace_goes_on_without_a_plan(besiege
     besieged.wait_for_runs_over_budget(3 - FITTING)
 
 
+def test_few_steps_in_large_objects_use_up_the_budget(besieged):
+    """The tenant gains plans of as many bytes as runs of ordinary steps have."""
+    padding = [{"name": f"p{number}", "value": f"{number:08}"} for number in range(6_000)]
+    padded = [run_of_steps(1, f"padded-{number}", besieged.tenant) for number in range(160)]
+    for run in padded:
+        run["spec"]["arguments"] = {"parameters": padding}
+    besieged.create(padded)
+    wait_until(
+        lambda: besieged.installation.metric(
+            PLANNER, "runs_over_budget", namespace=besieged.tenant
+        ),
+        "runs over budget",
+        TIMEOUT_SECONDS,
+    )
+    assert besieged.plan_seconds() < TIMEOUT_SECONDS
+
+
 def test_patches_of_large_runs_cost_little(besieged):
     """The tenant gains 0.3 s of the planner's CPU for each patch, and no reading of its runs."""
     large = besieged.large_runs(FITTING)

@@ -20,6 +20,9 @@ _ENDED_LONG_AGO = "it ended before others of its namespace, and is read again if
 _LEAST_STEPS = 5
 """Steps that any run counts as in the budget, since it takes memory, however small it is."""
 
+_COUNTED_BYTES_PER_STEP = 2_000
+"""Bytes of a run's object that count as a step in the budget; KFP's large runs have 1,600."""
+
 
 @dataclass
 class Intake:
@@ -137,4 +140,6 @@ def over_budget_text(most_steps: int) -> str:
 
 
 def _steps(run: TrackedRun) -> int:
-    return max(run.steps, _LEAST_STEPS)
+    """Return the steps that a run counts as, by their number or by the size of its object."""
+    of_size = run.observed.content.size // _COUNTED_BYTES_PER_STEP
+    return max(run.steps, of_size, _LEAST_STEPS)

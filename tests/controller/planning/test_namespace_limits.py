@@ -67,6 +67,20 @@ def test_a_younger_run_that_would_fit_waits_for_the_older_one(full):
     assert planned(full) == ["a", "b"]
 
 
+def test_a_run_counts_by_the_size_of_its_object_too():
+    cluster = a_cluster(60)
+    for name in ("a", "b", "c"):
+        run = workflow(dag("main", task("s0")), a_step(seconds=600, cpu="10m"))
+        run["metadata"]["name"] = name
+        run["spec"]["arguments"] = {"parameters": [{"name": "p", "value": "x" * 50_000}]}
+        submit(cluster, run)
+        cluster.look()
+        cluster.now += cluster.now.resolution
+    cluster.pass_moments(3)
+    assert planned(cluster) == ["a", "b"]
+    assert announced(cluster) == [("c", Unplanned.OVER_BUDGET)]
+
+
 def test_another_namespace_has_a_budget_of_its_own(full):
     submit_wide(full, "other", 20, "other-team")
     full.pass_moments(3)

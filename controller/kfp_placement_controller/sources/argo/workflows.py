@@ -42,7 +42,7 @@ from kfp_placement_kube.kinds import JsonObject, key_of
 MAX_DOCUMENT_BYTES = 8 * 2**20
 """Largest Workflow that is read, without its nodes; etcd takes 1.5 MB, so none is larger."""
 
-PACKED_FROM_BYTES = 256 * 2**10
+PACKED_FROM_BYTES = 64 * 2**10
 """Size from which the JSON of a Workflow is kept compressed, to a tenth: in 1 ms, and seldom."""
 
 _STORED = ("storedWorkflowTemplateSpec", "storedTemplates")
@@ -67,6 +67,7 @@ class WorkflowContent:
         name: name of the Workflow.
         document: JSON that the run graph is read from, compressed if it is large; it stays the same
             until the run ends.
+        document_bytes: size of that JSON before it is compressed.
         nodes: Argo's records of the steps.
         problem: reason why the Workflow cannot be read; "" = there is none so far.
         package: JSON of the specification of the run's pipeline, of which the Workflow is only an
@@ -76,6 +77,7 @@ class WorkflowContent:
 
     name: str
     document: bytes
+    document_bytes: int = 0
     nodes: tuple[ArgoNode, ...] = ()
     problem: str = ""
     package: bytes = b""
@@ -83,9 +85,8 @@ class WorkflowContent:
 
     @property
     def size(self) -> int:
-        """Bytes that are read for the graph, at least."""
-        own = PACKED_FROM_BYTES if _is_packed(self.document) else len(self.document)
-        return own + len(self.package) + sum(map(len, self.templates))
+        """Bytes that are read for the graph."""
+        return self.document_bytes + len(self.package) + sum(map(len, self.templates))
 
     def with_package(self, package: bytes) -> "WorkflowContent":
         """Return the content of a run that is read together with its package."""
@@ -294,7 +295,7 @@ def _observed(
         owner=owner,
         submitted_at=created_at,
         state=state,
-        content=WorkflowContent(key.name, _kept(document), nodes, problem),
+        content=WorkflowContent(key.name, _kept(document), len(document), nodes, problem),
         display_name=workflow.display_name,
         is_marked=is_marked,
         all_marked=all_marked,

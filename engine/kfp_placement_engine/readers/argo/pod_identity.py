@@ -61,6 +61,8 @@ class PodIndex:
             node_name: value of the annotation `workflows.argoproj.io/node-name`.
         """
         if node_name not in self._identities:
+            if len(self._identities) > 9 * len(self._names):  # Drivers, attempts, and absurd ones.
+                self._identities.clear()
             parts = split_node_name(node_name, self._workflow)
             read = self._of_kfp if self._has_drivers else self._plain
             self._identities[node_name] = None if parts is None else read(*parts)
