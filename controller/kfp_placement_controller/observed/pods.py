@@ -397,9 +397,9 @@ def _text(fields: Fields, key: str, most: int | None = _MAX_NAME_CHARACTERS) -> 
     """Read text; a message about it names the key alone as its place.
 
     Args:
-        fields: fields that it is among.
-        key: its key.
-        most: number of characters after which it is cut, and then names nothing; None = never.
+        fields: fields that the text is among.
+        key: key of the text.
+        most: number of characters after which the text is cut, and names nothing; None = never.
     """
     value = fields.raw.get(key, "")
     text = value if type(value) is str else Place(key).text(value)
