@@ -35,7 +35,7 @@ _MAX_ANNOTATION_CHARACTERS = 2048
 """Longest annotation that is kept; Argo's names of nodes have 100, or 1,000 with long items."""
 
 _MOST_RESOURCES = 64
-"""Resources of a pod that are kept; kube-scheduler binds none that asks for more than a node has."""
+"""Resources of a pod that are kept; kube-scheduler binds none that asks for what no node has."""
 
 _MOST_NAMES = 64
 """Gates and claims of a pod that are kept."""
