@@ -33,7 +33,7 @@ from kfp_placement_engine.readers.argo.workflow import read_workflow
 from kfp_placement_engine.readers.argo.workflow_nodes import ArgoNode, read_nodes
 from kfp_placement_engine.readers.argo.workflow_outcomes import OutcomeReader
 from kfp_placement_engine.readers.text.fields import Fields
-from kfp_placement_engine.readers.text.place import Place
+from kfp_placement_engine.readers.text.place import Place, text_or_empty
 from kfp_placement_engine.readers.tree.options import ArgoObjects, ReadOptions
 from kfp_placement_engine.readers.tree.run_outcomes import PodIdentity, RunIndex, RunOutcome
 from kfp_placement_engine.units.times import read_moment
@@ -229,15 +229,15 @@ class WorkflowNodes(NamedTuple):
 
 def nodes_of(workflow: WorkflowObject) -> WorkflowNodes:
     """Return Argo's records of the steps, or the reason why they cannot be read."""
-    status = workflow.status
+    status, name = workflow.status, text_or_empty(workflow.metadata.get("name"))
     try:
         if status.get("offloadNodeStatusVersion"):
             problem = "Argo keeps this Workflow's nodes in its database; only its pods are seen"
             return WorkflowNodes((), problem)
         packed = status.get("compressedNodes")
         if isinstance(packed, str) and packed:
-            return WorkflowNodes(read_nodes(orjson.loads(unpack_nodes(packed))))
-        return WorkflowNodes(read_nodes(status.get("nodes")))
+            return WorkflowNodes(read_nodes(orjson.loads(unpack_nodes(packed)), name))
+        return WorkflowNodes(read_nodes(status.get("nodes"), name))
     except (InputError, ValueError) as error:
         return WorkflowNodes((), f"this Workflow's nodes cannot be read: {error!s:.200}")
 

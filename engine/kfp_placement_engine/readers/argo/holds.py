@@ -12,7 +12,11 @@ import orjson
 
 from kfp_placement_engine.contract.keys import PREEMPTED_ANNOTATION, PREEMPTED_LABEL, QUEUE_INSTANCE
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.readers.argo.keys import COMPLETED_LABEL, INSTANCE_LABEL
+from kfp_placement_engine.readers.argo.keys import (
+    ARTIFACT_FINALIZER,
+    COMPLETED_LABEL,
+    INSTANCE_LABEL,
+)
 from kfp_placement_engine.readers.text.fields import Fields, RawMapping
 from kfp_placement_engine.readers.text.place import UNNAMED, mapping_or_empty
 
@@ -33,7 +37,8 @@ PREEMPTED_SELECTOR = f"{PREEMPTED_LABEL}=true"
 _NODES = ("nodes", "compressedNodes", "offloadNodeStatusVersion")
 """Fields of a Workflow's status with the steps that have begun."""
 
-_EXIT_HANDLERS = {"onexit", "hooks", "templateref", "workflowtemplateref"}
+_REFERENCES = {"templateref", "workflowtemplateref"}
+_EXIT_HANDLERS = {"onexit", "hooks", *_REFERENCES}
 _BY_AN_AGENT = {"http", "plugin"}
 """Keys of a spec, in lower case, by which Argo may make pods although the Workflow is to end."""
 
@@ -72,12 +77,18 @@ def ends_without_pods(workflow: RawMapping) -> bool:
     `shutdown: Terminate` stops all pods. `Stop` and `activeDeadlineSeconds: 0`, which is what KFP's
     Terminate sets, let exit handlers run; the latter also begins templates that an agent runs. Any
     other text in `shutdown` stops nothing. What a reference leads to is not looked at. Pods that
-    delete artifacts are made after the end, of the steps in the status.
+    delete artifacts are made after the end, of the steps in the status, where a new Workflow says
+    whatever its creator likes.
     """
+    if ARTIFACT_FINALIZER in _finalizers(workflow):
+        return False
     spec = mapping_or_empty(workflow.get("spec"))
     shutdown, deadline = spec.get("shutdown"), spec.get("activeDeadlineSeconds")
     status = mapping_or_empty(workflow.get("status"))
-    keys = {"artifactgc"} if any(status.get(each) for each in _NODES) else set()
+    # Of steps that are packed or elsewhere it is not seen which artifacts are to be deleted.
+    if any(status.get(each) for each in _NODES[1:]):
+        return False
+    keys = {"artifactgc", *_REFERENCES} if status.get(_NODES[0]) else set()
     if shutdown == "Stop":
         keys |= _EXIT_HANDLERS
     elif deadline == 0 and not isinstance(deadline, bool) and not shutdown:
@@ -89,7 +100,7 @@ def ends_without_pods(workflow: RawMapping) -> bool:
     if max(folded["shutdown"], folded["activedeadlineseconds"]) > 1:
         return False
     try:
-        text = orjson.dumps(spec).decode().casefold()
+        text = orjson.dumps([spec, status]).decode().casefold()
     except orjson.JSONEncodeError:
         return False
     return not any(f'"{each}":' in text for each in keys)
@@ -202,6 +213,11 @@ def _suspension(version: str, preempted_for: str | None, *, suspend: bool | None
 
 def _versioned(version: str, **metadata: Any) -> _Patch:
     return {"metadata": {"resourceVersion": version, **metadata}}
+
+
+def _finalizers(workflow: RawMapping) -> list[Any]:
+    finalizers = mapping_or_empty(workflow.get("metadata")).get("finalizers")
+    return finalizers if isinstance(finalizers, list) else []
 
 
 def _metadata(workflow: RawMapping, kind: str) -> RawMapping:

@@ -27,6 +27,9 @@ WORKFLOW_LABEL = "workflows.argoproj.io/workflow"
 COMPLETED_LABEL = "workflows.argoproj.io/completed"
 """Label of Workflows that is `true` once they have ended."""
 
+ARTIFACT_FINALIZER = "workflows.argoproj.io/artifact-gc"
+"""Finalizer of Workflows of which Argo is still to delete artifacts, by pods."""
+
 INSTANCE_LABEL = "workflows.argoproj.io/controller-instanceid"
 """Label of Workflows that names one of several workflow controllers; all others ignore them."""
 

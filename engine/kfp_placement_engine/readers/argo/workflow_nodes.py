@@ -1,13 +1,14 @@
 """The nodes in a Workflow's status, by which the controller learns how steps go and end.
 
-Nothing in a status is trusted: a node that cannot be read is left out, and of each only the fields
-that we use are kept; messages and outputs are cut. Whoever fetches the object decompresses the
-compressed form.
+Nothing in a status is trusted: a node that cannot be read is left out, as is one that Argo would
+not find, and of each only the fields that we use are kept; messages and outputs are cut. Whoever
+fetches the object decompresses the compressed form.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from kfp_placement_engine.exceptions import InputError
@@ -23,6 +24,9 @@ KNOWN_OUTPUTS = frozenset({"cached-decision", "condition", "iteration-count"})
 """Outputs of KFP's drivers that decide what happens to a step, a branch or a loop."""
 
 _MAX_OUTPUT_CHARACTERS = 32
+
+_KEPT_HASHES = 32_768
+"""Number of names whose hashes are kept: Argo writes all nodes of a run at each of its steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +53,13 @@ class ArgoNode:
     outputs: Mapping[str, str]
 
 
-def read_nodes(nodes: object) -> tuple[ArgoNode, ...]:
+def read_nodes(nodes: object, workflow: str = "") -> tuple[ArgoNode, ...]:
     """Read `status.nodes`; entries that are not nodes are left out.
+
+    Args:
+        nodes: the value of the field.
+        workflow: name of the Workflow, by which nodes are left out that Argo would not find, since
+            it looks for a step by an id that it makes of the step's name; "" = all are read.
 
     Raises:
         InputError: the value is not a mapping, or has more nodes than any run we plan.
@@ -63,9 +72,25 @@ def read_nodes(nodes: object) -> tuple[ArgoNode, ...]:
         raise InputError(f"status.nodes has {len(nodes)} entries; at most {MAX_NODES} are read")
     return tuple(
         _node(raw)
-        for raw in nodes.values()
-        if isinstance(raw, dict) and isinstance(raw.get("name"), str)
+        for key, raw in nodes.items()
+        if isinstance(raw, dict)
+        and isinstance(name := raw.get("name"), str)
+        and (not workflow or key == raw.get("id") == node_id(workflow, name))
     )
+
+
+def node_id(workflow: str, name: str) -> str:
+    """Return the id that Argo gives the node of a name (`Workflow.NodeID`)."""
+    return workflow if name == workflow else f"{workflow}-{_fnv32a(name)}"
+
+
+@lru_cache(_KEPT_HASHES)
+def _fnv32a(text: str) -> int:
+    """Return the hash of a text by FNV-1a with 32 bits."""
+    value = 0x811C9DC5
+    for byte in text.encode(errors="replace"):
+        value = (value ^ byte) * 0x01000193 & 0xFFFFFFFF
+    return value
 
 
 def _node(raw: dict[str, Any]) -> ArgoNode:

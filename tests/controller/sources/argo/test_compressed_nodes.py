@@ -13,6 +13,7 @@ import pytest
 from kfp_placement_controller.sources.argo import compressed_nodes
 from kfp_placement_controller.sources.argo.workflows import WorkflowContent
 from kfp_placement_engine.contract.keys import SCHEDULER_LABEL
+from kfp_placement_engine.readers.argo.workflow_nodes import node_id
 from tests.controller.planning.builders import observed
 from tests.support.kubernetes import workflow_object
 
@@ -22,7 +23,8 @@ else:
     from backports import zstd
 
 MARKED = {"podMetadata": {"labels": {SCHEDULER_LABEL: "kfp-placement"}}}
-NODES = {str(index): {"name": f"wf({index})", "type": "Pod"} for index in range(500)}
+NAMES = {name: node_id("wf", name) for name in map("wf({})".format, range(500))}
+NODES = {key: {"id": key, "name": name, "type": "Pod"} for name, key in NAMES.items()}
 FORMATS = {"gzip": gzip.compress, "zstd": zstd.compress, "brotli": brotli.compress}
 BOMB_BYTES = 2 * 2**30
 

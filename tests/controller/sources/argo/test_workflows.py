@@ -28,7 +28,7 @@ from tests.support.kubernetes import workflow_object
 from tests.support.packages import a_package
 
 MARKED = {"podMetadata": {"labels": {SCHEDULER_LABEL: "kfp-placement"}}}
-NODES = {"1": {"name": "wf", "phase": "Running", "type": "DAG"}}
+NODES = {"wf": {"id": "wf", "name": "wf", "phase": "Running", "type": "DAG"}}
 
 
 def a_workflow(spec=MARKED, **status):

@@ -12,7 +12,12 @@ from kfp_placement_engine.model.run_graph import Group, GroupKind, RunGraph, Ste
 from kfp_placement_engine.model.step_state import StepState
 from kfp_placement_engine.readers.argo.pod_identity import PodIndex
 from kfp_placement_engine.readers.argo.workflow import read_workflow
-from kfp_placement_engine.readers.argo.workflow_nodes import MAX_NODES, ArgoNode, read_nodes
+from kfp_placement_engine.readers.argo.workflow_nodes import (
+    MAX_NODES,
+    ArgoNode,
+    node_id,
+    read_nodes,
+)
 from kfp_placement_engine.readers.argo.workflow_outcomes import OutcomeReader
 from kfp_placement_engine.readers.tree.options import ReadOptions
 from kfp_placement_engine.units.times import read_moment
@@ -180,6 +185,18 @@ def test_nodes_of_another_form_are_refused(nodes):
 def test_too_many_nodes_are_refused():
     with pytest.raises(InputError, match="at most"):
         read_nodes(dict.fromkeys(range(MAX_NODES + 1)))
+
+
+def test_nodes_that_argo_would_not_find_are_left_out():
+    """Argo looks for a step by an id that it makes of the step's name."""
+    forged = {"id": "x", "name": "wf.a"}
+    for key, each in {"x": forged, "wf-1": forged, "wf.a": {**forged, "id": "wf.a"}}.items():
+        assert read_nodes({key: each}, "wf") == ()
+    for name, key in {"wf": "wf", "wf.a": node_id("wf", "wf.a")}.items():
+        (read,) = read_nodes({key: {"id": key, "name": name}}, "wf")
+        assert read.name == name
+        assert read_nodes({key: {"name": name}}, "wf") == ()
+    assert node_id("x", "x(0).wait(0)") == "x-3206812204"
 
 
 def test_times_that_are_none_are_passed_over():

@@ -94,7 +94,17 @@ def _joined(
 ) -> Fields:
     stored = workflow.flat("status").flat("storedWorkflowTemplateSpec")
     if stored:
-        return stored
+        # As Argo does, which compares pointers to `suspend`: two values are never the same.
+        is_joined_again = (
+            any(each.get("suspend") is not None for each in (stored, spec))
+            or (stored.get("shutdown") or "") != (spec.get("shutdown") or "")
+            or bool(spec.get("entrypoint") and not stored.get("entrypoint"))
+        )
+        return (
+            Fields(joined_specs(stored.raw, spec.raw), workflow.place)
+            if is_joined_again
+            else stored
+        )
     source = TemplateSource.of(spec.mapping("workflowTemplateRef"))
     base = library.spec(source)
     own = workflow.fields("metadata").text("name")
