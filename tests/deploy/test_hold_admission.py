@@ -371,7 +371,7 @@ def may_patch(account: Api, run: JsonObject, patch: JsonObject) -> bool:
         return False
 
 
-ODD = (None, [], [1], 5, 0.5, "x", True, {}, {"x": None})
+ODD: tuple[Any, ...] = (None, [], [1], 5, 0.5, "x", True, {}, {"x": None})
 """Values of every type, as JSON has them."""
 
 PLACES = (
