@@ -85,7 +85,7 @@ def ends_without_pods(workflow: RawMapping) -> bool:
     spec = mapping_or_empty(workflow.get("spec"))
     shutdown, deadline = spec.get("shutdown"), spec.get("activeDeadlineSeconds")
     status = mapping_or_empty(workflow.get("status"))
-    # Of steps that are packed or elsewhere it is not seen which artifacts are to be deleted.
+    # Of steps that are packed or elsewhere it is not seen which artifacts must be deleted.
     if any(status.get(each) for each in _NODES[1:]):
         return False
     keys = {"artifactgc", *_REFERENCES} if status.get(_NODES[0]) else set()

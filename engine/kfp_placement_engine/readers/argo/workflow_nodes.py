@@ -86,7 +86,7 @@ def node_id(workflow: str, name: str) -> str:
 
 @lru_cache(_KEPT_HASHES)
 def _fnv32a(text: str) -> int:
-    """Return the hash of a text by FNV-1a with 32 bits."""
+    """Return the hash of text by FNV-1a with 32 bits."""
     value = 0x811C9DC5
     for byte in text.encode(errors="replace"):
         value = (value ^ byte) * 0x01000193 & 0xFFFFFFFF

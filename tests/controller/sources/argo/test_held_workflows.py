@@ -97,7 +97,7 @@ def test_pods_that_delete_artifacts_of_steps_are_pods_too():
         {"nodes": {"1": {}}, "storedWorkflowTemplateSpec": {"artifactGC": {}}},
     ],
 )
-def test_artifacts_to_be_deleted_may_stand_in_the_status_alone(status):
+def test_artifacts_that_pods_delete_may_stand_in_the_status_alone(status):
     terminated = {"shutdown": "Terminate"}
     assert queued(HELD, terminated, {"nodes": {"1": {}}}).is_terminated
     assert not queued(HELD, terminated, status).is_terminated
