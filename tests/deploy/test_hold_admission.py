@@ -16,6 +16,7 @@ from kfp_placement_engine.contract.keys import (
     QUEUE_INSTANCE,
 )
 from kfp_placement_engine.readers.argo.keys import (
+    ARTIFACT_FINALIZER,
     COMPLETED_LABEL,
     INSTANCE_LABEL,
 )
@@ -212,6 +213,9 @@ KEPT: dict[str, tuple[JsonObject, str]] = {
     "a-step": ({"status": {"nodes": {"step": {"phase": "Succeeded"}}}}, STATUS_IS_KEPT),
     "a-step-less": ({"status": {"nodes": {"step": None}}}, STATUS_IS_KEPT),
     "a-step-more": ({"status": {"nodes": {"more": {"type": "Suspend"}}}}, STATUS_IS_KEPT),
+    "another-step": ({"status": {"nodes": {"pause": {"name": "run.big"}}}}, STATUS_IS_KEPT),
+    "what-follows": ({"status": {"nodes": {"pause": {"children": ["x"]}}}}, STATUS_IS_KEPT),
+    "artifacts": ({"status": {"nodes": {"pause": {"outputs": {"artifacts": []}}}}}, STATUS_IS_KEPT),
     "suspend-by-text": ({"spec": {"suspend": "x"}}, SPEC_IS_KEPT),
     "preempted": ({"metadata": {"labels": {PREEMPTED_LABEL: "true"}}}, MARKS_ARE_KEPT),
     "preempted-for": ({"metadata": {"annotations": {PREEMPTED_ANNOTATION: "x"}}}, MARKS_ARE_KEPT),
@@ -368,30 +372,77 @@ def may_patch(account: Api, run: JsonObject, patch: JsonObject) -> bool:
 
 
 ODD: tuple[Any, ...] = (None, [], [1], 5, 0.5, "x", True, {}, {"x": None})
+"""Values of every type, as JSON has them."""
 
-PLACES = """spec.suspend spec.shutdown spec.activeDeadlineSeconds status.nodes status.phase spec
-status status.nodes.pause status.nodes.pause.type status.nodes.pause.outputs metadata.labels"""
+PLACES = (
+    *(("spec", key) for key in ("suspend", "shutdown", "activeDeadlineSeconds", "templates")),
+    *(
+        ("status", key)
+        for key in ("nodes", "phase", "storedTemplates", "storedWorkflowTemplateSpec")
+    ),
+    *(("status", "nodes", "pause", key) for key in ("type", "name", "outputs")),
+    ("status", "nodes", "pause"),
+    ("spec",),
+    ("status",),
+    ("metadata", "labels"),
+    ("metadata", "annotations"),
+    ("metadata", "finalizers"),
+)
+"""Fields at which the expressions of admission look."""
 
 
-@pytest.mark.parametrize("place", PLACES.split())
+@pytest.mark.parametrize("place", PLACES, ids=".".join)
 def test_no_value_makes_an_expression_fail(api, team, author, place):
+    """One that failed would let the write pass, whatever else is in it."""
     run = going_on(api, team, SPEC, STATUS)
     for value in ODD:
         whole = copy.deepcopy(run)
         parent: Any = whole
-        *above, last = place.split(".")
-        for key in above:
+        for key in place[:-1]:
             parent = parent[key]
-        parent[last] = value
+        parent[place[-1]] = value
         for change in ("spec", "status"):
             written = copy.deepcopy(whole)
             if isinstance(written[change], dict):
                 written[change]["more"] = 1
-            elif change != place:
+            elif change != place[0]:
                 continue
             with pytest.raises(ApiError) as refused:
                 author.replace(written)
             assert refused.value.status in (400, 422), value
+
+
+OF_ARGO: dict[str, JsonObject] = {
+    "stored-spec": {"status": {"storedWorkflowTemplateSpec": None}},
+    "stored-templates": {"status": {"storedTemplates": {}}},
+    "compressed-nodes": {"status": {"compressedNodes": "x"}},
+    "offloaded-nodes": {"status": {"offloadNodeStatusVersion": "x"}},
+    "folded": {"status": {"\N{LATIN SMALL LETTER LONG S}toredTemplates": {}}},
+    "nodes": {"status": {"nodes": {f"{number:x}": {} for number in range(3_001)}}},
+}
+
+
+@pytest.mark.parametrize("parts", OF_ARGO.values(), ids=OF_ARGO)
+def test_nobody_creates_a_run_with_what_argo_alone_writes(api, team, author, parts):
+    with pytest.raises(ApiError, match="submit it without its status"):
+        author.create(a_workflow(team, **parts))
+    assert api.create(a_workflow(team, **parts))
+
+
+@pytest.mark.parametrize("labels", [None, COMPLETED], ids=["new", "completed"])
+def test_nobody_asks_argo_to_delete_artifacts_by_pods(api, team, author, labels):
+    run = a_workflow(team, labels)
+    run["metadata"]["finalizers"] = [ARTIFACT_FINALIZER]
+    with pytest.raises(ApiError, match="only Argo adds the finalizer"):
+        author.create(copy.deepcopy(run))
+    made = author.create(a_workflow(team, labels))
+    finalizers = {"metadata": {"finalizers": [ARTIFACT_FINALIZER]}}
+    with pytest.raises(ApiError, match="only Argo adds the finalizer"):
+        author.patch(made, finalizers)
+    assert api.patch(made, finalizers)
+    with pytest.raises(ApiError, match=SPEC_IS_KEPT):
+        author.patch(made, {"spec": {"artifactGC": {"podSpecPatch": "{}"}}})
+    assert author.patch(made, {"metadata": {"finalizers": None}})
 
 
 def many(count: int, value: Any) -> JsonObject:

@@ -272,6 +272,7 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 HOST = "kubernetes.io/hostname"
 BY_NAME = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["a"]}]}
+BUT_ONE = {"matchFields": [{"key": "metadata.name", "operator": "NotIn", "values": ["a"]}]}
 PREFERS = {"weight": 100, "preference": BY_NAME}
 UNREADY = [
     {"key": f"node.kubernetes.io/{what}", "operator": "Exists", "effect": "NoExecute"}
@@ -307,6 +308,7 @@ ON_GATED_PODS: dict[str, JsonObject] = {
     ),
     "prefers-zone": nodes(**{PREFERRED: [{"weight": 100, "preference": a_term("zone")}]}),
     "prefers-two": nodes(**{PREFERRED: [PREFERS, PREFERS]}),
+    "avoids-one": nodes(**{PREFERRED: [{"weight": 100, "preference": BUT_ONE}]}),
 }
 """What the API server lets be done with a gated pod by whoever may patch it."""
 
@@ -349,6 +351,9 @@ def test_our_patches_of_pods_pass_and_none_that_drops_a_wish(
     if affinity and pin is not None:
         for less in ({"nodeAffinity": {PREFERRED: [PREFERS]}}, {"podAntiAffinity": None}):
             assert refusal(stolen[name].patch, pod, merged(patch, {"spec": {"affinity": less}}))
+    if name == "release" and pin is not None:
+        assert "gives a pod no node" in refusal(stolen[name].patch, pod, patch)
+        return
     changed = stolen[name].patch(pod, patch)
     assert changed["spec"]["schedulingGates"] == [{"name": "example.com/theirs"}]
 

@@ -89,6 +89,20 @@ def test_pods_that_delete_artifacts_of_steps_are_pods_too():
     assert not queued(HELD, spec, {"nodes": {"1": {}}}).is_terminated
 
 
+@pytest.mark.parametrize(
+    "status",
+    [
+        {"compressedNodes": "x"},
+        {"nodes": {"1": {"outputs": {"artifacts": [{"artifactGC": {}}]}}}},
+        {"nodes": {"1": {}}, "storedWorkflowTemplateSpec": {"artifactGC": {}}},
+    ],
+)
+def test_artifacts_that_pods_delete_may_stand_in_the_status_alone(status):
+    terminated = {"shutdown": "Terminate"}
+    assert queued(HELD, terminated, {"nodes": {"1": {}}}).is_terminated
+    assert not queued(HELD, terminated, status).is_terminated
+
+
 def test_one_that_is_tried_again_is_held_and_has_begun():
     status = {**PENDING, "startedAt": "2026-01-05T08:00:00Z", "nodes": {"1": {}}}
     run = queued(HELD, status=status)

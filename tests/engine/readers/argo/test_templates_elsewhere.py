@@ -111,6 +111,16 @@ def test_what_argo_has_stored_wins_over_the_library():
     assert cpus(read(document)) == cpus(read(document, changed)) == {"check.a": 7000}
 
 
+def test_a_stored_spec_is_joined_again_where_argo_does_so():
+    both = [pod("small", cpu="1"), pod("big", cpu="3")]
+    stored = {"entrypoint": "small", "templates": both}
+    own = {"workflowTemplateRef": {"name": "library"}, "entrypoint": "big"}
+    for more, cpu in (({}, 1000), ({"suspend": False}, 3000), ({"shutdown": "Stop"}, 3000)):
+        document = {**run(MAIN), "spec": {**own, **more}}
+        document["status"] = {"storedWorkflowTemplateSpec": stored}
+        assert list(cpus(read(document)).values()) == [cpu], more
+
+
 def test_exit_tasks_and_steps_can_be_elsewhere():
     main = {
         "name": "main",

@@ -189,9 +189,13 @@ def test_too_many_nodes_are_refused():
 
 def test_nodes_that_argo_would_not_find_are_left_out():
     """Argo looks for a step by an id that it makes of the step's name."""
-    assert read_nodes({"x": {"id": "x", "name": "wf.a"}}, "wf") == ()
-    key = node_id("wf", "wf.a")
-    assert read_nodes({key: {"id": key, "name": "wf.a"}}, "wf")
+    forged = {"id": "x", "name": "wf.a"}
+    for key, each in {"x": forged, "wf-1": forged, "wf.a": {**forged, "id": "wf.a"}}.items():
+        assert read_nodes({key: each}, "wf") == ()
+    for name, key in {"wf": "wf", "wf.a": node_id("wf", "wf.a")}.items():
+        (read,) = read_nodes({key: {"id": key, "name": name}}, "wf")
+        assert read.name == name
+        assert read_nodes({key: {"name": name}}, "wf") == ()
     assert node_id("x", "x(0).wait(0)") == "x-3206812204"
 
 
