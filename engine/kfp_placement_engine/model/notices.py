@@ -36,7 +36,7 @@ _BEYOND_PLANS = _REFUSED | frozenset(
     {NOT_USED} resource-claims pod-affinity template-elsewhere {RECURSIVE_TEMPLATE} dag-target
     made-pods made-pods-without-room lifecycle-hook lock parallelism
     unknown-resources unknown-patch unknown-constraint unknown-pause waits-for-person no-pod
-    unknown-claim missing-claim ambiguous-claim unknown-access-mode workspace-path
+    folded-field unknown-claim missing-claim ambiguous-claim unknown-access-mode workspace-path
     unread-condition quota-room quota-scope quota-namespace limit-range-default
     end-limit disk-not-counted mixed-nodes
     """.split()
@@ -49,6 +49,7 @@ What a plan assumes and counts, such as run times, widths of loops and images, i
 
 _HIDING_DEMAND = frozenset(
     {
+        "folded-field",
         "lifecycle-hook",
         RECURSIVE_TEMPLATE,
         "template-elsewhere",

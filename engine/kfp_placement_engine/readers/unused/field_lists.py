@@ -67,6 +67,13 @@ class FieldList:
         both.plain |= self.plain
         return both
 
+    def with_types(self, **types: "FieldType") -> "FieldList":
+        """Return the list in which further modelled fields have their own fields listed."""
+        both = FieldList(named=self.effects, types={**self.types, **types})
+        both.names |= self.names
+        both.plain |= self.plain - types.keys()
+        return both
+
     def all_plain(self, value: object) -> bool:
         """Return whether a value is an object of which every field is plain, as most are."""
         return isinstance(value, dict) and self.plain.issuperset(value)

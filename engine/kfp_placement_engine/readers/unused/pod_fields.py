@@ -94,8 +94,12 @@ CONTAINER = FieldList(
     types={"ports": _PORT},
 )
 
+_RESOURCES = FieldList(modelled="claims limits requests")
+
+_CONTAINER = CONTAINER.with_types(resources=_RESOURCES)
+
 POD_SPEC = FieldList(
-    modelled="activeDeadlineSeconds nodeSelector resourceClaims resources tolerations",
+    modelled="activeDeadlineSeconds nodeSelector resourceClaims tolerations",
     irrelevant="automountServiceAccountToken dnsConfig dnsPolicy enableServiceLinks"
     " ephemeralContainers hostAliases hostIPC hostPID hostUsers hostname hostnameOverride"
     " imagePullSecrets preemptionPolicy readinessGates restartPolicy securityContext"
@@ -119,8 +123,9 @@ POD_SPEC = FieldList(
     },
     types={
         "affinity": AFFINITY,
-        "containers": CONTAINER,
-        "initContainers": CONTAINER,
+        "containers": _CONTAINER,
+        "initContainers": _CONTAINER,
+        "resources": _RESOURCES,
         "volumes": VOLUME,
     },
 )

@@ -5,7 +5,8 @@ that no step runs never. Nothing raises an error: what is malformed is for the r
 """
 
 import difflib
-from collections.abc import Iterable, Iterator
+import functools
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from kfp_placement_engine.exceptions import InputError
@@ -81,6 +82,7 @@ class UnusedFields:
         self._seen: set[str] = set()
         self._unused: dict[tuple[str, Effect], list[Place]] = {}
         self._unknown: dict[str, str] = {}
+        self._folded: dict[str, str] = {}
         if spec is not None:
             self.look_at(spec.raw, WORKFLOW_SPEC, _SPEC)
 
@@ -107,6 +109,8 @@ class UnusedFields:
                     self._unused.setdefault((key, effect), []).append(place)
             elif (kind := fields.types.get(key)) is not None:
                 self._field(value, kind, place.field(key))
+            elif (folded := key.casefold()) in (names := _by_folded_name(fields)):
+                self._folded.setdefault(place.field(key[:60]).spelled, names[folded])
             else:
                 self._unknown.setdefault(place.field(key[:60]).spelled, _meant(key, fields.names))
 
@@ -147,11 +151,22 @@ class UnusedFields:
             where = self._some(f"{field}{meant}" for field, meant in self._unknown.items())
             yield Notice("unknown-field", f"unknown fields are not used: {where}")
 
+        if self._folded:
+            where = self._some(f"{field} for {name}" for field, name in self._folded.items())
+            message = f"fields are not used whose case is another, but Argo may use them: {where}"
+            yield Notice("folded-field", message)
+
     def _some(self, places: Iterable[str]) -> str:
         """Return the first of the places, without their file, and how many more there are."""
         each = [place.removeprefix(self._file) for place in places]
         more = len(each) - _MOST
         return f"{', '.join(each[:_MOST])}{f' and {more} more' if more > 0 else ''}"
+
+
+@functools.cache
+def _by_folded_name(fields: FieldList) -> Mapping[str, str]:
+    """Return the names of fields as Go compares them, which reads JSON without regard to case."""
+    return {name.casefold(): name for name in fields.names}
 
 
 def _item(place: Place, name: object) -> Place:

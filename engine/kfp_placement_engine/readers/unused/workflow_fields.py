@@ -3,7 +3,7 @@
 A module of its own because its types are Argo's alone.
 """
 
-from kfp_placement_engine.readers.unused.field_lists import Effect, FieldList
+from kfp_placement_engine.readers.unused.field_lists import Effect, FieldList, MappingOf
 from kfp_placement_engine.readers.unused.pod_fields import (
     AFFINITY,
     CONTAINER,
@@ -23,7 +23,24 @@ _CALL = (
 
 _TASK = FieldList(modelled=f"{_CALL} dependencies depends", irrelevant="continueOn")
 
-_STEP = FieldList(modelled=_CALL, irrelevant="continueOn")
+_ARGUMENTS = FieldList(
+    modelled="artifacts",
+    types={
+        "parameters": FieldList(
+            modelled="default enum name value valueFrom", irrelevant="description globalName"
+        )
+    },
+)
+
+# Argo reads what is below `steps` without regard to case, so a name that is nearly a field counts.
+_STEP = FieldList(modelled=_CALL, irrelevant="continueOn").with_types(
+    arguments=_ARGUMENTS,
+    hooks=MappingOf(
+        FieldList(modelled="expression template templateRef", types={"arguments": _ARGUMENTS})
+    ),
+    templateRef=FieldList(modelled="clusterScope name template"),
+    withSequence=FieldList(modelled="count end format start"),
+)
 
 TEMPLATE = FieldList(
     modelled="activeDeadlineSeconds data http inputs memoize metadata name nodeSelector"

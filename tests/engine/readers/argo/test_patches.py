@@ -171,6 +171,7 @@ def test_many_patches_of_one_template_are_each_that_of_its_step(monkeypatch):
         ('{"hostNetwork": true}', ["not-used"]),
         ('{"schedulerName": "z", "nodeSelector": {"a": "b"}}', ["not-used"]),
         ('{"nodeSelectors": {"a": "b"}}', ["unknown-field"]),
+        ('{"containers": [{"name": "main", "resources": {"Requests": {}}}]}', ["folded-field"]),
         ('{"nodeSelector": {"a": "b"}}', []),
     ],
 )

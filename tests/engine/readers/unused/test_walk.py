@@ -93,7 +93,29 @@ def test_what_changes_nothing_is_not_named(template):
 
 
 def test_an_unknown_field_is_named_with_the_one_that_was_meant(golden):
-    golden("\n".join(messages({"name": "main", "tolleration": [], **POD}, entryPoint="main")))
+    golden("\n".join(messages({"name": "main", "tolleration": [], **POD}, entrypont="main")))
+
+
+LONG_S = "\N{LATIN SMALL LETTER LONG S}"
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        {f"with{LONG_S}equence": {"count": "3"}},
+        {"withSequence": {"end": "1", f"{LONG_S}tart": "0"}},
+        {"arguments": {"Parameters": []}},
+        {"arguments": {"parameters": [{"name": "a", "Value": "3"}]}},
+        {"hooks": {"exit": {"Template": "main"}}},
+        {"templateRef": {"name": "w", "Template": "main"}},
+    ],
+)
+def test_a_field_of_another_case_may_hide_what_a_step_requests(step):
+    """Argo decodes steps as JSON, for which Go compares names of fields without regard to case."""
+    spec = {"templates": [{"name": "main", "steps": [[{"name": "a", **step}]]}]}
+    (notice,) = unused_in_workflow(Fields(spec, UNNAMED))
+    assert notice.code == "folded-field"
+    assert notice.hides_demand
 
 
 @pytest.mark.parametrize("value", [None, 3, "text", "{", [], [None, 3], {"name": 3}, [[["x"]]]])
