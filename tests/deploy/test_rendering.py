@@ -595,9 +595,13 @@ def test_the_webhook_is_asked_about_the_runs_that_the_policy_holds():
     items = rendered("queue", "queue-webhook", "webhook")
     (hook,) = named(items, "MutatingWebhookConfiguration", HOLD)["webhooks"]
     policy = hold_policy()
-    its_queue, *others = policy["matchConditions"]
+    its_queue, exempt, *others = policy["matchConditions"]
     assert its_queue["name"] == "its-queue-admits-runs"
-    assert hook["matchConditions"] == others
+    assert exempt["name"] == "no-exempt-controller-is-asked-for"
+    # The webhook reads the RunQueue itself, and is not asked about runs that are held already.
+    not_held, *asked = hook["matchConditions"]
+    assert not_held["name"] == "is-not-held"
+    assert asked == others
     (rule,) = policy["matchConstraints"]["resourceRules"]
     assert hook["rules"] == [{**rule, "scope": "Namespaced"}]
     assert hook["reinvocationPolicy"] == policy["reinvocationPolicy"]
