@@ -12,7 +12,7 @@ planner works), the policy, and the backends. Each `tick` takes these steps:
 5. `steering` and `publisher` return the actions on runs and on statuses.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import InitVar, dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -188,29 +188,20 @@ class QueueCoordinator:
         taking_part = [each for each in runs if each.key.namespace in namespaces]
         waiting = [each for each in standing.waiting if each.key.namespace in namespaces]
         admitted = [each for each in taking_part if each.is_admitted] + standing.starting
+        ended = self.runs.ended(self.room.runs_with_pods())
         fixed = {each.key for each in taking_part if self.steering.is_refused(each)}
-        # Who cannot be stopped must not keep the room that it does not use.
-        sleeping = fixed | self.idle.sleeping(
-            [*admitted, *(each for each in waiting if each.observed.is_preempted)],
-            self.room,
-            self.queues.idle_after_seconds,
-            monotonic_seconds,
-        )
         situation = Situation(
             waiting,
             standing.refused,
-            [
-                each
-                for each in self.runs.ended(self.room.runs_with_pods())
-                if each.key.namespace in namespaces
-            ],
+            [each for each in ended if each.key.namespace in namespaces],
             self.room,
             admitted,
             self.queues,
             self.runs.requests(),
             planner.problem,
             fixed=fixed,
-            sleeping=sleeping,
+            # Who cannot be stopped must not keep the room that it does not use.
+            sleeping=fixed | self._sleeping(admitted, waiting, monotonic_seconds),
             returning=self.releases.returning(),
         )
         decided = Decisions()
@@ -236,6 +227,18 @@ class QueueCoordinator:
             )
         self._took_seconds = self.monotonic() - monotonic_seconds
         return actions
+
+    def _sleeping(
+        self,
+        admitted: Sequence[RequestedRun],
+        waiting: Sequence[RequestedRun],
+        monotonic_seconds: float,
+    ) -> Set[RunKey]:
+        """Return the runs that have kept room without using it for longer than `idleAfter`."""
+        preempted = [each for each in waiting if each.observed.is_preempted]
+        return self.idle.sleeping(
+            [*admitted, *preempted], self.room, self.queues.idle_after_seconds, monotonic_seconds
+        )
 
     def next_at(self, now: datetime) -> datetime:
         """Return the time of the next tick if nothing changes before."""

@@ -6,7 +6,7 @@ runs without a plan. Ended runs are kept, as somebody may retry them, while open
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -17,7 +17,7 @@ from kfp_placement_engine.model.keys import RunKey
 
 _ENDED_LONG_AGO = "it ended before others of its namespace, and is read again if it is retried"
 
-_LEAST_STEPS = 5
+LEAST_STEPS = 5
 """Steps that any run counts as in the budget, since it takes memory, however small it is."""
 
 _COUNTED_BYTES_PER_STEP = 2_000
@@ -50,10 +50,7 @@ class Intake:
             may_be_large: whether it may be one that takes long.
         """
         self.settle(now)
-        self.has_backlog = False
-        if not any(run.stale for run in self.registry.unsettled.ordered()):
-            return []
-        stale = [run for run in self._ordered() if run.stale]
+        stale = _ordered(run for run in self.registry.unsettled.ordered() if run.stale)
         work = [
             Work(run.key.namespace, steps_to_read(run.steps, run.observed), run) for run in stale
         ]
@@ -71,9 +68,8 @@ class Intake:
             return
         taken: Counter[str] = Counter()
         self.over_budget = Counter()
-        for run in self._ordered():
-            if run.observed.ended:
-                continue
+        runs = self.registry.unsettled.ordered()
+        for run in _ordered(run for run in runs if not run.observed.ended):
             namespace, steps = run.key.namespace, _steps(run)
             # One run is always in, or those that are larger than the budget would never be.
             fits = not taken[namespace] or taken[namespace] + steps <= most
@@ -122,12 +118,10 @@ class Intake:
         runs, self._to_announce = self._to_announce, []
         return runs
 
-    def _ordered(self) -> Sequence[TrackedRun]:
-        """Return the runs of which something is left to do, in the order in which they come in."""
-        return sorted(
-            self.registry.unsettled.ordered(),
-            key=lambda run: (bool(run.observed.state.blocked), run.plan is None),
-        )
+
+def _ordered(runs: Iterable[TrackedRun]) -> Sequence[TrackedRun]:
+    """Return runs in the order in which they come in; they are given oldest first."""
+    return sorted(runs, key=lambda run: (bool(run.observed.state.blocked), run.plan is None))
 
 
 def over_budget_text(most_steps: int) -> str:
@@ -142,4 +136,4 @@ def over_budget_text(most_steps: int) -> str:
 def _steps(run: TrackedRun) -> int:
     """Return the steps that a run counts as, by their number or by the size of its object."""
     of_size = run.observed.content.size // _COUNTED_BYTES_PER_STEP
-    return max(run.steps, of_size, _LEAST_STEPS)
+    return max(run.steps, of_size, LEAST_STEPS)

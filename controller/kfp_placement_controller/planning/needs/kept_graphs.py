@@ -10,10 +10,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from kfp_placement_controller.planning.needs.run_needs import RunNeed
+from kfp_placement_controller.runs.intake import LEAST_STEPS
 from kfp_placement_engine.model.keys import RunKey
-
-_LEAST_STEPS = 5
-"""Steps that any run counts as, however small it is."""
 
 
 @dataclass
@@ -62,7 +60,7 @@ class KeptGraphs:
 
 
 def _steps(need: RunNeed) -> int:
-    return max(need.steps, _LEAST_STEPS)
+    return max(need.steps, LEAST_STEPS)
 
 
 def _place(need: RunNeed) -> tuple[bool, datetime, RunKey]:
