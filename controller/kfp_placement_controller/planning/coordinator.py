@@ -4,13 +4,13 @@
 comes in, by kind        is kept in   follows at each tick of the leader, in this order
 runs, pods, namespaces   registry     learning   learn from ended runs that had no plan
 nodes, claims, places    cluster      plans      evaluate, plan at once, search, promise
-PipelineHistories        histories    publisher  write PipelinePlacements, warn in events
+PipelineHistories        histories    publishing write PipelinePlacements, warn in events
 RunQueues, RunRequests   requests     gates      take gates off, report deviations
 RunQueues, Leases        watchdog     watchdog   act for a dead scheduler or queue
 PlacementPolicy          policy       requests   write what runs need into RunRequests
 plans of a search        plans        histories  build the past of pipelines
 answers about histories  histories    learning   learn from ended runs, write histories
-packages of runs         packages     packages   ask KFP's API for the next one
+packages, templates      joined       joined     ask KFP's API for the next package
 ```
 
 `Reactions` tell `registry`, `plans` and `requests` which runs a changed object concerns.
@@ -46,13 +46,14 @@ from kfp_placement_controller.observed.placed_runs import PlacedRun
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.packages.actions import PackageAnswer
+from kfp_placement_controller.packages.joined_runs import JoinedRuns
 from kfp_placement_controller.packages.run_packages import RunPackages
-from kfp_placement_controller.packages.run_templates import RunTemplates
-from kfp_placement_controller.planning.actions import Action, Announce, ForgetRun, Unplanned
+from kfp_placement_controller.planning.actions import Action, ForgetRun
 from kfp_placement_controller.planning.cluster_state import ClusterState
 from kfp_placement_controller.planning.gate_controller import GateController
 from kfp_placement_controller.planning.needs.run_requests import RunRequests
 from kfp_placement_controller.planning.placement_publisher import PlacementPublisher
+from kfp_placement_controller.planning.publishing import Publishing
 from kfp_placement_controller.planning.reactions import Reactions
 from kfp_placement_controller.planning.rounds import RoundFailure, RoundResult
 from kfp_placement_controller.planning.run_plans import WITHOUT_PAST_RUNS, RunPlans
@@ -60,14 +61,8 @@ from kfp_placement_controller.planning.watchdog import Watchdog
 from kfp_placement_controller.runs.planner_parameters import PlanningParams
 from kfp_placement_controller.runs.run_registry import RunRegistry
 from kfp_placement_controller.runs.tracked_run import TrackedRun
-from kfp_placement_controller.runs.turns import SLICE_STEPS, work_of
 from kfp_placement_controller.sources.load import Load
-from kfp_placement_controller.sources.source import (
-    ObservedRun,
-    ObservedTemplates,
-    RunSources,
-    TemplateKey,
-)
+from kfp_placement_controller.sources.source import ObservedRun, ObservedTemplates, RunSources
 from kfp_placement_controller.warning_log import WarningLog
 from kfp_placement_engine.contract.custom_resources import PipelinePlacement, PlacementPolicy
 from kfp_placement_engine.contract.policy import POLICY_NAME, PlacementPolicySpec
@@ -108,7 +103,6 @@ class Coordinator:
     history: bool = False
     kfp_api: bool = False
     _gone: list[RunKey] = field(default_factory=list)
-    _has_unwritten: bool = False
 
     def __post_init__(self) -> None:
         """Make the parts."""
@@ -125,18 +119,18 @@ class Coordinator:
             self.opt_in,
             histories=self.histories,
         )
-        self.packages = RunPackages(self.kfp_api, self.own_namespace)
-        self.templates = RunTemplates()
+        self.joined = JoinedRuns(RunPackages(self.kfp_api, self.own_namespace))
         # What is done about it.
-        self.plans = RunPlans(self.registry, self.cluster, self.params, self._awaits_package)
+        self.plans = RunPlans(self.registry, self.cluster, self.params, self.joined.awaits_package)
         self.publisher = PlacementPublisher(self.params)
+        self.publishing = Publishing(self.plans, self.publisher)
         self.gates = GateController(self.registry, self.cluster, retry_seconds)
         self.watchdog = Watchdog(retry_seconds, self.sources, self.may_gate)
         self.requests = RunRequests(
             self.registry,
             self.plans.builder,
             retry_seconds,
-            self._awaits_package,
+            self.joined.awaits_package,
             self.plans.turns,
         )
         reader = UnplannedReader(self.registry, self.params)
@@ -155,7 +149,7 @@ class Coordinator:
             RUN_QUEUES: self._queue,
             RUN_REQUESTS: self.requests.request_changed,
             **{
-                kind: partial(self._templates_changed, kind.kind)
+                kind: partial(self._templates, kind.kind)
                 for source in self.sources
                 for kind in source.template_kinds
             },
@@ -194,9 +188,7 @@ class Coordinator:
 
     def package_answered(self, answer: PackageAnswer, now: datetime) -> None:
         """Take in the package of a run, or the reason why there is none: runs are read again."""
-        answered = partial(self.packages.answered, answer, now, self.monotonic())
-        for observed in self._on_packages(answered) or ():
-            self._on_packages(partial(self._joined, observed))
+        self._use(self.joined.package_answered(answer, now, self.monotonic()))
 
     def history_answered(self, answer: HistoryAnswer, _now: datetime) -> None:
         """Take in that a history has been written, or could not be."""
@@ -243,19 +235,13 @@ class Coordinator:
         update = self.plans.update(now, monotonic_seconds)
         if self.plans.intake.has_backlog:
             self._read(now, may_be_large=True)
-        actions += [
-            Announce(run.key, run.observed.owner, run.left_out, Unplanned.OVER_BUDGET)
-            for run in self.plans.intake.to_announce()
-        ]
         for run in update.evaluated:
             self.learning.run_evaluated(run, monotonic_seconds)
         if update.next_round is not None:
             actions.append(update.next_round)
-        actions += self._placements_due(self.epoch, now, monotonic_seconds)
+        actions += self.publishing.due(self.epoch, now, monotonic_seconds)
         actions += self._others_due(policy, now, monotonic_seconds)
-        question = self._on_packages(
-            partial(self.packages.due, self._needs_package, monotonic_seconds)
-        )
+        question = self.joined.question(self._needs_package, monotonic_seconds)
         if question is not None:
             actions.append(question)
         if self.history:
@@ -275,7 +261,7 @@ class Coordinator:
         monotonic_seconds = self.monotonic()
         has_backlog = (
             self.requests.has_backlog
-            or self._has_unwritten
+            or self.publishing.has_backlog
             or self.histories.pasts.is_building
             or self.plans.first_plans.has_backlog(monotonic_seconds)
         )
@@ -284,42 +270,13 @@ class Coordinator:
         if self.epoch is not None and has_backlog:
             return now
         pauses = (
-            self._on_packages(partial(self.packages.pause_seconds, monotonic_seconds)),
+            self.joined.pause_seconds(monotonic_seconds),
             self.params.evaluation_seconds,
             self.plans.planner.pause_seconds(monotonic_seconds),
             self.learning.unplanned.pause_seconds(monotonic_seconds),
         )
         moment = now + timedelta(seconds=min(pause for pause in pauses if pause is not None))
         return min(moment, self.gates.next_at(self.policy.spec, now) or moment)
-
-    def _placements_due(
-        self, epoch: int, now: datetime, monotonic_seconds: float
-    ) -> Iterator[Action]:
-        """Yield what must be written of runs; a defect in one hides no other."""
-        # An object without a plan is of no use, and would be written again at once.
-        awaited, written = self.plans.first_plans.awaited(), 0.0
-        self._has_unwritten = False
-        for work in self.plans.turns.order(map(work_of, self.registry.unsettled.ordered())):
-            run = work.on
-            if run.key in awaited or run.is_unread:
-                continue
-            if run.left_out:
-                if run.observed.ended:
-                    self.registry.unsettled.discard(run.key)
-                continue
-            if written > SLICE_STEPS:
-                self._has_unwritten = True
-                break
-            consequence = f"run {run.key.namespace}/{run.key.name} is not written"
-            turn = partial(self.publisher.due, run, epoch, now, monotonic_seconds)
-            actions = self._warnings.take_turn(consequence, turn) or ()
-            yield from actions
-            if actions:
-                written += work.steps
-                self.plans.turns.count(work.namespace, work.steps)
-            if self.publisher.is_done(run):
-                self.plans.intake.ended(run)
-                self.registry.unsettled.discard(run.key)
 
     def _others_due(
         self, policy: PlacementPolicySpec, now: datetime, monotonic_seconds: float
@@ -345,18 +302,6 @@ class Coordinator:
         for consequence, due in parts.items():
             yield from self._warnings.take_turn(consequence, partial(tuple, due)) or ()
 
-    def _awaits_package(self, key: RunKey, monotonic_seconds: float) -> bool:
-        """Return whether the first plan of a run waits for its package."""
-        return bool(self._on_packages(partial(self.packages.awaits, key, monotonic_seconds)))
-
-    def _on_packages(self, turn: Callable[[], T]) -> T | None:
-        """Return the result of work on packages, or None after a defect in it."""
-        return self._warnings.take_turn("runs of KFP 3 are planned by their outlines", turn)
-
-    def _on_templates(self, turn: Callable[[], T]) -> T | None:
-        """Return the result of work on templates of other objects, or None after a defect in it."""
-        return self._warnings.take_turn("runs are read without templates of other objects", turn)
-
     def _aside(self, turn: Callable[[], T]) -> T | None:
         """Return the result of work that plans can do without, or None after a defect in it."""
         return self._warnings.take_turn(WITHOUT_PAST_RUNS, turn)
@@ -377,12 +322,9 @@ class Coordinator:
     def _run(self, change: Change[ObservedRun], now: datetime) -> None:
         key, observed = RunKey(*change.key), change.new
         if observed is None:
-            self._on_packages(partial(self.packages.gone, key))
-            self.templates.gone(key)
+            self.joined.gone(key)
         else:
-            joined = partial(self.packages.joined, observed, self.monotonic())
-            observed = self._on_packages(joined) or observed
-            observed = self._on_templates(partial(self.templates.joined, observed)) or observed
+            observed = self.joined.join(observed, self.monotonic())
         if self.queues:
             self.requests.run_changed(Change(change.key, change.old, observed))
         if observed is not None and not observed.is_planned:
@@ -394,23 +336,14 @@ class Coordinator:
             self._forget(key, now)
         self.registry.run_changed(Change(change.key, change.old, observed), now)
 
-    def _templates_changed(self, kind: str, change: Change[ObservedTemplates]) -> None:
-        """Take in that an object with templates is new, has changed or is gone."""
-        key = TemplateKey(kind, *change.key)
-        for run in self._on_templates(partial(self.templates.changed, key, change.new)) or ():
-            self._on_templates(partial(self._joined, run))
+    def _templates(self, kind: str, change: Change[ObservedTemplates]) -> None:
+        self._use(self.joined.templates_changed(kind, change))
 
-    def _joined(self, observed: ObservedRun) -> None:
-        """Take in a run with another package or other templates, or why it has no package."""
-        run = self.registry.runs.get(observed.key)
-        if run is not None and run.observed.uid == observed.uid:
-            has_other_package = run.observed.content != observed.content
-            run.observe(observed)
-            self.registry.unsettled.add(run)
-            if has_other_package:
-                run.stale = True
-                self.plans.planner.trigger(run)
-        self.requests.package_changed(observed)
+    def _use(self, joined: Iterable[ObservedRun]) -> None:
+        """Go on with runs that have another package or other templates."""
+        for run in joined:
+            turn = partial(self._reactions.run_joined, run)
+            self._warnings.take_turn("runs are planned as they were read before", turn)
 
     def _needs_package(self, run: ObservedRun) -> bool:
         """Return whether a run is planned, or waits in a queue."""

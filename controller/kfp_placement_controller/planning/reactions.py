@@ -1,4 +1,4 @@
-"""Reactions of plans and RunRequests to changes of the cluster and of the policy."""
+"""Reactions of plans and RunRequests to changes of the cluster, the policy and joined runs."""
 
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -9,6 +9,7 @@ from kfp_placement_controller.planning.cluster_state import ClusterState, matter
 from kfp_placement_controller.planning.needs.run_requests import RunRequests
 from kfp_placement_controller.planning.planner import Planner
 from kfp_placement_controller.runs.run_registry import RunRegistry
+from kfp_placement_controller.sources.source import ObservedRun
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.keys import ClaimKey
@@ -89,6 +90,18 @@ class Reactions:
         if before != after:
             self._replan_all()
             self.requests.conditions_changed()
+
+    def run_joined(self, observed: ObservedRun) -> None:
+        """Take in a run with another package or other templates, or why it has no package."""
+        run = self.registry.runs.get(observed.key)
+        if run is not None and run.observed.uid == observed.uid:
+            has_other_content = run.observed.content != observed.content
+            run.observe(observed)
+            self.registry.unsettled.add(run)
+            if has_other_content:
+                run.stale = True
+                self.planner.trigger(run)
+        self.requests.package_changed(observed)
 
     def _plan_users(self, claim: ClaimKey) -> None:
         """Plan the runs again that mount a claim; plans with it stay while it does not exist."""

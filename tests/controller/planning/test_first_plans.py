@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from kfp_placement_controller.planning.run_plans import FirstPlans
+from kfp_placement_controller.planning.first_plans import FirstPlans
 from kfp_placement_controller.runs.planner_parameters import PLANS_PER_EVALUATION
 from kfp_placement_controller.runs.step_statuses import StepStatus
 from kfp_placement_controller.runs.turns import Turns

@@ -265,7 +265,7 @@ def test_a_run_that_nobody_plans_is_not_asked_for():
 )
 def test_a_defect_in_this_part_stops_no_plan(part, monkeypatch):
     cluster = KfpCluster(read())
-    monkeypatch.setattr(cluster.coordinator.packages, part, fail)
+    monkeypatch.setattr(cluster.coordinator.joined.packages, part, fail)
     cluster.submit_run()
     assert cluster.until_planned() <= FIRST_PLAN_WAIT_SECONDS
     cluster.run()
