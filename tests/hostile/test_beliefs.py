@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from kfp_placement_controller.histories.runs_to_store import WRITE_PAUSE_SECONDS
 from kfp_placement_engine.contract.keys import API_VERSION, SPEED_LABEL
 from kfp_placement_kube.kinds import JsonObject
 from tests.controller.end_to_end.queues import set_queue, wait_status
@@ -292,7 +293,9 @@ def test_of_histories_people_change_only_what_is_forgotten(neighbours):
     def run() -> JsonObject:
         before = seen(stored())
         tenant.wait_for_success(tenant.submit(chain("known", 0.1)))
-        wait_until(lambda: seen(stored()) > before, "the planner to learn from a run")
+        # One object is not written twice within the pause.
+        learned_within = WRITE_PAUSE_SECONDS + 60
+        wait_until(lambda: seen(stored()) > before, "the planner to learn", learned_within)
         history = stored()
         assert history is not None
         return history

@@ -189,11 +189,12 @@ class QueueCoordinator:
         waiting = [each for each in standing.waiting if each.key.namespace in namespaces]
         admitted = [each for each in taking_part if each.is_admitted] + standing.starting
         ended = self.runs.ended(self.room.runs_with_pods())
+        draining = [each for each in ended if each.key.namespace in namespaces]
         fixed = {each.key for each in taking_part if self.steering.is_refused(each)}
         situation = Situation(
             waiting,
             standing.refused,
-            [each for each in ended if each.key.namespace in namespaces],
+            draining,
             self.room,
             admitted,
             self.queues,
@@ -213,6 +214,8 @@ class QueueCoordinator:
         actions: list[QueueAction] = []
         actions += [each for each in decided.writes if self.steering.may_try(each.identity)]
         actions += self._steering_actions(steered, situation, now)
+        # A pod may come when its run has ended and says so: then the run keeps its place again.
+        shown = [*taking_part, *(each for each in draining if self.runs.get(each.key) is None)]
         # In a namespace that no longer takes part, the RunRequest of a run that has started would
         # otherwise say forever that the run waits.
         started = [
@@ -220,10 +223,10 @@ class QueueCoordinator:
             for each in self.runs
             if each.key.namespace not in namespaces and not each.is_waiting
         ]
-        actions += self.publisher.requests([*taking_part, *started], situation, decided, now)
+        actions += self.publisher.requests([*shown, *started], situation, decided, now)
         if planner.is_known:
             actions += self.publisher.queues(
-                taking_part, situation, decided, self._policy, self._excluded, now
+                shown, situation, decided, self._policy, self._excluded, now
             )
         self._took_seconds = self.monotonic() - monotonic_seconds
         return actions

@@ -225,6 +225,26 @@ def test_an_ended_run_keeps_its_place_until_its_pods_have_ended():
     assert scene.phase("first") == "Finished"
 
 
+def test_a_run_that_has_ended_keeps_a_place_again_for_a_pod_that_comes_later():
+    scene = SimulatedScene(quota=a_quota(cpu="2"))
+    scene.submit_and_settle("first", cpu="2")
+    scene.end("first")
+    scene.settle()
+    assert scene.phase("first") == "Finished"
+    admitted_at = scene.written["first"]["admittedAt"]
+    scene.pass_time(60)
+    pod = scene.pod("first", node_name="", phase="Pending", cpu=1000)
+    scene.submit_and_settle("second", 1.0, cpu="2")
+    assert scene.message("first") == "it has ended, but keeps its place until its pods have"
+    assert scene.message("second") == "1st of 1, lacks 1 cpu of the quota"
+    assert scene.written["first"]["admittedAt"] == admitted_at
+    assert scene.queue().status.admitted == 1
+    scene.end_pod(pod)
+    assert scene.settle() == ["second begins: admitted"]
+    assert scene.phase("first") == "Finished"
+    assert "message" not in scene.written["first"]
+
+
 def test_a_run_that_is_retried_waits_until_its_earlier_pods_have_ended():
     scene = SimulatedScene(quota=a_quota(cpu="2"))
     scene.submit_and_settle("run", cpu="2")

@@ -110,7 +110,8 @@ def _fields(run: RequestedRun, place: RunPlace, now: datetime) -> JsonObject:
         verdict = place.verdict
     else:
         phase = RequestPhase.ADMITTED
-        is_new = status.phase != RequestPhase.ADMITTED or admitted_at is None
+        goes_on = status.phase == RequestPhase.ADMITTED or run.observed.end is not None
+        is_new = admitted_at is None or not goes_on
         admitted_at = now if is_new else min(run.admitted_at, now)
     # The first forecast of its start stays after it has started.
     first = status.first_starts
