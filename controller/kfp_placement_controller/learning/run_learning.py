@@ -12,6 +12,7 @@ from typing import TypeVar
 from kfp_placement_controller.histories.actions import HistoryAction
 from kfp_placement_controller.histories.histories import Histories
 from kfp_placement_controller.learning.actions import AskMemory, MemoryAnswer
+from kfp_placement_controller.learning.ended_pipelines import EndedPipeline
 from kfp_placement_controller.learning.ended_runs import ended_run
 from kfp_placement_controller.learning.kept_promises import KeptPromises
 from kfp_placement_controller.learning.memory_peaks import MemoryPeaks
@@ -20,7 +21,6 @@ from kfp_placement_controller.learning.unplanned_runs import (
     UnplannedReader,
     UnplannedRuns,
 )
-from kfp_placement_controller.observed.ended_pipelines import EndedPipeline
 from kfp_placement_controller.pauses import lasts
 from kfp_placement_controller.runs.tracked_run import TrackedRun
 from kfp_placement_controller.warning_log import WarningLog

@@ -6,7 +6,7 @@ from collections import Counter, deque
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from kfp_placement_controller.observed.ended_pipelines import EndedPipeline
+from kfp_placement_controller.learning.ended_pipelines import EndedPipeline
 from kfp_placement_controller.pauses import lasts
 from kfp_placement_controller.runs.planner_parameters import PlanningParams
 from kfp_placement_controller.runs.run_reading import RunReader

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from kfp_placement_controller.observed.pods import MAX_MESSAGE_CHARACTERS
+from kfp_placement_controller.observed.limited_fields import MAX_TEXT_CHARACTERS
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_kube.kinds import JsonObject
@@ -49,5 +49,5 @@ def observe_attach_failure(raw: JsonObject) -> AttachFailure | None:
     return AttachFailure(
         event.flat("metadata").text("namespace"),
         pod_uid[:MAX_UID_CHARACTERS],
-        event.text("note")[:MAX_MESSAGE_CHARACTERS],
+        event.text("note")[:MAX_TEXT_CHARACTERS],
     )

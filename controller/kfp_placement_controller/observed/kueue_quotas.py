@@ -3,14 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kfp_placement_controller.observed.kueue_fields import (
-    MAX_LISTED,
+from kfp_placement_controller.observed.limited_fields import MAX_LISTED, entries, limited_text
+from kfp_placement_controller.observed.workloads import (
     KueueCondition,
+    ObservedWorkload,
     conditions_of,
-    entries,
-    limited_text,
 )
-from kfp_placement_controller.observed.workloads import ObservedWorkload
 from kfp_placement_engine.readers.text.fields import Fields
 from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_kube.kinds import JsonObject

@@ -1,12 +1,25 @@
 """Pods, slimmed to the hundredth part of each that plans need."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from sys import intern
 from typing import NamedTuple
 
+from kfp_placement_controller.observed.containers import (
+    containers,
+    image,
+    killed_bytes,
+    main_state,
+    waiting_reason,
+)
+from kfp_placement_controller.observed.limited_fields import (
+    MAX_LISTED,
+    MAX_NAME_CHARACTERS,
+    MAX_TEXT_CHARACTERS,
+    text_of,
+)
 from kfp_placement_engine.contract.hints import max_latency_ms_in
 from kfp_placement_engine.contract.keys import (
     HINTS_ANNOTATION,
@@ -15,7 +28,6 @@ from kfp_placement_engine.contract.keys import (
     SCHEDULER_LABEL,
     TYPE_LABEL,
 )
-from kfp_placement_engine.model.history import MAX_IMAGE_CHARACTERS
 from kfp_placement_engine.model.run_graph import StartLimit
 from kfp_placement_engine.readers.kubernetes.claims import mounted_claims
 from kfp_placement_engine.readers.kubernetes.pods import read_requests
@@ -25,25 +37,11 @@ from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_engine.units.resources import Resources
 from kfp_placement_kube.kinds import JsonObject
 
-MAX_MESSAGE_CHARACTERS = 1000
-"""Longest message that is kept, in characters; kube-scheduler's own messages are shorter."""
-
-_MAX_NAME_CHARACTERS = 317
-"""Longest name that is kept: a domain of 253, a slash and 63."""
-
 _MAX_ANNOTATION_CHARACTERS = 2048
 """Longest annotation that is kept; Argo's names of nodes have 100, or 1,000 with long items."""
 
-_MOST_RESOURCES = 64
-"""Resources of a pod that are kept; kube-scheduler binds none that asks for what no node has."""
-
-_MOST_NAMES = 64
-"""Gates and claims of a pod that are kept."""
-
 _POD = Place("pod")
 _ENDED = ("Succeeded", "Failed")
-_STARTING = ("PodInitializing", "ContainerCreating")
-_KILLED = "OOMKilled"
 
 
 class ReasonAndMessage(NamedTuple):
@@ -191,74 +189,79 @@ def observe_pod(raw: JsonObject, keys: Sequence[PodKeys]) -> ObservedPod:
     """
     pod = Fields(raw, _POD)
     metadata = pod.flat("metadata")
-    namespace, name = _text(metadata, "namespace"), _text(metadata, "name")
+    namespace, name = text_of(metadata, "namespace"), text_of(metadata, "name")
     pod = Fields(raw, Place("pod {:.80}/{:.80}", (namespace, name)))
     metadata, spec, status = pod.flat("metadata"), pod.flat("spec"), pod.flat("status")
     labels, annotations = metadata.flat("labels"), metadata.flat("annotations")
     step_containers = _step_containers(labels, status, keys)
-    main = _main_state(status, step_containers)
+    main = main_state(status, step_containers)
     requests = read_requests(pod)
     conditions = list(status.each_flat("conditions"))
-    states = [container.flat("state") for container in _containers(status)]
+    states = [container.flat("state") for container in containers(status)]
     return ObservedPod(
         namespace=intern(namespace),
         name=name,
-        uid=_text(metadata, "uid"),
+        uid=text_of(metadata, "uid"),
         created_at=metadata.moment("creationTimestamp"),
         deleting=metadata.get("deletionTimestamp") is not None,
-        phase=intern(_text(status, "phase") or "Pending"),
-        node_name=intern(_text(spec, "nodeName")),
-        scheduler_name=intern(_text(spec, "schedulerName")),
-        labels={k: intern(_text(labels, k)) for each in keys for k in each.labels if k in labels},
+        phase=intern(text_of(status, "phase") or "Pending"),
+        node_name=intern(text_of(spec, "nodeName")),
+        scheduler_name=intern(text_of(spec, "schedulerName")),
+        labels={k: intern(text_of(labels, k)) for each in keys for k in each.labels if k in labels},
         annotations={
-            k: _text(annotations, k, _MAX_ANNOTATION_CHARACTERS)
+            k: text_of(annotations, k, _MAX_ANNOTATION_CHARACTERS)
             for each in keys
             for k in each.annotations
             if k in annotations
         },
         owner=_owner(metadata),
-        step_type=intern(_text(labels, TYPE_LABEL)),
-        location=intern(_text(labels, LOCATION_LABEL)),
-        max_latency_ms=max_latency_ms_in(_text(annotations, HINTS_ANNOTATION, None)),
-        scheduler_mark=intern(_text(labels, SCHEDULER_LABEL)),
+        step_type=intern(text_of(labels, TYPE_LABEL)),
+        location=intern(text_of(labels, LOCATION_LABEL)),
+        max_latency_ms=max_latency_ms_in(text_of(annotations, HINTS_ANNOTATION, None)),
+        scheduler_mark=intern(text_of(labels, SCHEDULER_LABEL)),
         unmarked_step=any(each.is_unmarked_step(pod) for each in keys),
         gates=_gates(spec),
         unsatisfiable=is_unsatisfiable(pod),
         requests=_kept(requests.real),
         scored_requests=requests.scored,
-        claims=tuple(claim for _, claim in islice(mounted_claims(pod), _MOST_NAMES)),
+        claims=tuple(claim for _, claim in islice(mounted_claims(pod), MAX_LISTED)),
         started_at=status.moment("startTime"),
         running_at=main.moment("startedAt"),
         finished_at=main.moment("finishedAt"),
         unscheduled=_unscheduled(conditions),
         prepared=_prepared(conditions, states),
-        waiting_reason=_waiting_reason(states),
+        waiting_reason=waiting_reason(states),
         failure=_reason_and_message(status) if status.get("phase") == "Failed" else None,
-        killed_bytes=_killed_bytes(spec, status, step_containers),
-        image=_image(spec, step_containers),
+        killed_bytes=killed_bytes(spec, status, step_containers),
+        image=image(spec, step_containers),
         start_limit=_start_limit(pod, status, keys),
     )
 
 
 def _gates(spec: Fields) -> tuple[str, ...]:
     """Return the names of the scheduling gates, ours first if there are very many."""
-    gates = [_text(Fields.of(each, spec.place), "name") for each in spec.entries("schedulingGates")]
-    if len(gates) > _MOST_NAMES:
+    gates = [
+        text_of(Fields.of(each, spec.place), "name") for each in spec.entries("schedulingGates")
+    ]
+    if len(gates) > MAX_LISTED:
         gates.sort(key=lambda name: name != PLAN_GATE)
-    return tuple(gates[:_MOST_NAMES])
+    return tuple(gates[:MAX_LISTED])
 
 
 def _kept(requests: Resources) -> Resources:
-    """Return the requests that are kept: of very many, those above 0, CPU and memory first."""
-    if len(requests) <= _MOST_RESOURCES:
+    """Return the requests that are kept: of very many, those above 0, CPU and memory first.
+
+    kube-scheduler binds no pod that asks for what no node has, so few matter.
+    """
+    if len(requests) <= MAX_LISTED:
         return requests
     names = sorted(filter(requests.get, requests), key=lambda name: ("/" in name, name))
-    return {name: requests[name] for name in names[:_MOST_RESOURCES]}
+    return {name: requests[name] for name in names[:MAX_LISTED]}
 
 
 def _start_limit(pod: Fields, status: Fields, keys: Sequence[PodKeys]) -> StartLimit | None:
     """Return the limit of the time until a pod runs; None = no limit is known, or none counts."""
-    if _text(status, "phase") not in ("", "Pending"):
+    if text_of(status, "phase") not in ("", "Pending"):
         return None
     limits = (each.start_limit(pod) for each in keys)
     return next((limit for limit in limits if limit is not None), None)
@@ -269,7 +272,7 @@ def _owner(metadata: Fields) -> Owner | None:
     for owner in metadata.entries("ownerReferences"):
         match owner:
             case {"controller": True, "kind": str(kind), "name": str(name), "uid": str(uid)}:
-                kind, name, uid = (each[:_MAX_NAME_CHARACTERS] for each in (kind, name, uid))
+                kind, name, uid = (each[:MAX_NAME_CHARACTERS] for each in (kind, name, uid))
                 return Owner(intern(kind), intern(name), intern(uid))
             case _:
                 pass
@@ -285,41 +288,9 @@ def _step_containers(labels: Fields, status: Fields, keys: Sequence[PodKeys]) ->
         if any(labels.get(key) for key in each.labels):
             return each.containers
     for each in keys:
-        if any(container.get("name") in each.containers for container in _containers(status)):
+        if any(container.get("name") in each.containers for container in containers(status)):
             return each.containers
     return ()
-
-
-def _main_state(status: Fields, names: Sequence[str]) -> Fields:
-    """Return the state, with its times, of the container that runs the step; empty = none ran."""
-    for container in _containers(status):
-        if container.get("name") in names:
-            state = container.flat("state")
-            for kind in ("terminated", "running"):
-                if state.get(kind) is not None:
-                    return state.flat(kind)
-    return Fields({}, status.place)
-
-
-def _image(spec: Fields, names: Sequence[str]) -> str:
-    """Return the image of the container that runs the step, or "" if it is unknown or too long."""
-    for container in spec.each_flat("containers"):
-        if container.get("name") in names:
-            image = _text(container, "image", MAX_IMAGE_CHARACTERS + 1)
-            return intern(image) if len(image) <= MAX_IMAGE_CHARACTERS else ""
-    return ""
-
-
-def _waiting_reason(states: Iterable[Fields]) -> str:
-    """Return the first reason that is not a usual one of a starting pod, else the first one."""
-    reasons = [_text(state.flat("waiting"), "reason") for state in states if state.get("waiting")]
-    telling = [reason for reason in reasons if reason not in _STARTING]
-    return intern((telling or reasons or [""])[0])
-
-
-def _containers(status: Fields) -> Iterator[Fields]:
-    yield from status.each_flat("initContainerStatuses")
-    yield from status.each_flat("containerStatuses")
 
 
 def _unscheduled(conditions: Iterable[Fields]) -> ReasonAndMessage | None:
@@ -342,65 +313,12 @@ def _prepared(conditions: Iterable[Fields], states: Iterable[Fields]) -> bool:
     return any(state.get("running") or state.get("terminated") for state in states)
 
 
-def _killed_bytes(spec: Fields, status: Fields, names: Sequence[str]) -> int | None:
-    """Return the memory limit of a step's container that was killed for exceeding it.
-
-    A container without a limit was killed because its node had no memory left, which tells nothing
-    about the step.
-
-    Args:
-        spec: spec of the pod.
-        status: status of the pod.
-        names: names of the containers that run steps.
-
-    Returns:
-        Bytes; None = no container was killed for memory, or the killed one had no limit.
-
-    Raises:
-        InputError: the limit is malformed.
-    """
-    for container in status.each_flat("containerStatuses"):
-        name = container.get("name")
-        if name in names and _was_killed(container):
-            return _memory_limit(spec, container, name)
-    return None
-
-
-def _was_killed(container: Fields) -> bool:
-    # The end of a container is in `state`, or in `lastState` once it has been restarted.
-    ends = (container.flat(state).flat("terminated") for state in ("state", "lastState"))
-    return any(end.get("reason") == _KILLED for end in ends)
-
-
-def _memory_limit(spec: Fields, container: Fields, name: object) -> int | None:
-    """Return the memory limit in force, else the one in the pod's spec; None = there is none."""
-    stated = [each for each in spec.each_flat("containers") if each.get("name") == name]
-    for each in (container, *stated):
-        limit = each.flat("resources").stored_resources("limits").get("memory")
-        if limit:
-            return limit
-    return None
-
-
 def _condition(conditions: Iterable[Fields], type_: str) -> Fields | None:
     """Return the condition of a type, or None if there is none."""
     return next((each for each in conditions if each.get("type") == type_), None)
 
 
 def _reason_and_message(fields: Fields) -> ReasonAndMessage | None:
-    reason = _text(fields, "reason")
-    message = _text(fields, "message", MAX_MESSAGE_CHARACTERS)
+    reason = text_of(fields, "reason")
+    message = text_of(fields, "message", MAX_TEXT_CHARACTERS)
     return ReasonAndMessage(intern(reason), message) if reason or message else None
-
-
-def _text(fields: Fields, key: str, most: int | None = _MAX_NAME_CHARACTERS) -> str:
-    """Read text; a message about it names the key alone as its place.
-
-    Args:
-        fields: fields that the text is among.
-        key: key of the text.
-        most: number of characters after which the text is cut, and names nothing; None = never.
-    """
-    value = fields.raw.get(key, "")
-    text = value if type(value) is str else Place(key).text(value)
-    return text[:most]

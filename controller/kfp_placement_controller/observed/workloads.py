@@ -5,14 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from kfp_placement_controller.kinds import RUN_REQUESTS
-from kfp_placement_controller.observed.kueue_fields import (
-    MAX_LISTED,
-    KueueCondition,
-    conditions_of,
-    entries,
-    limited_text,
-    number_or_zero,
-)
+from kfp_placement_controller.observed.limited_fields import MAX_LISTED, entries, limited_text
 from kfp_placement_engine.contract.quota_units import QuotaUnits
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.readers.text.fields import Fields
@@ -29,6 +22,21 @@ _RESET_FROM_REJECTED = "Previously: Rejected"
 
 _COUNTED_TOO = ("initContainers", "overhead", "resources")
 """Fields of a pod's spec that take quota in addition to its containers."""
+
+
+@dataclass(frozen=True, slots=True)
+class KueueCondition:
+    """A condition of one of Kueue's objects.
+
+    Attributes:
+        holds: whether the condition is true.
+        reason: reason of its state, as one word.
+        message: reason of its state, for people.
+    """
+
+    holds: bool
+    reason: str
+    message: str
 
 
 @dataclass(frozen=True)
@@ -115,11 +123,11 @@ def observe_workload(raw: JsonObject) -> ObservedWorkload | None:
         owner_uid=owner_uid,
         created_at=read_moment(metadata.get("creationTimestamp")),
         local_queue=limited_text(spec.get("queueName")),
-        priority=number_or_zero(spec.get("priority")),
+        priority=_number_or_zero(spec.get("priority")),
         is_active=spec.get("active") is not False,
         pod_sets=_pod_sets(spec),
         reclaimed={
-            limited_text(each.get("name")): number_or_zero(each.get("count"))
+            limited_text(each.get("name")): _number_or_zero(each.get("count"))
             for each in entries(status, "reclaimablePods")
         },
         conditions=conditions_of(status),
@@ -134,6 +142,18 @@ def observe_workload(raw: JsonObject) -> ObservedWorkload | None:
         ),
         flavors=_flavors(status),
     )
+
+
+def conditions_of(status: Fields) -> dict[str, KueueCondition]:
+    """Read the conditions of a status, by type."""
+    return {
+        limited_text(each.get("type")): KueueCondition(
+            each.get("status") == "True",
+            limited_text(each.get("reason")),
+            limited_text(each.get("message")),
+        )
+        for each in entries(status, "conditions")
+    }
 
 
 def _was_rejected(check: Fields) -> bool:
@@ -186,3 +206,8 @@ def _flavors(status: Fields) -> tuple[str, ...]:
 
 def _values(value: object) -> Iterable[object]:
     return [*value.values()][:MAX_LISTED] if isinstance(value, Mapping) else ()
+
+
+def _number_or_zero(value: object) -> int:
+    """Read a whole number; 0 = the value is not a whole number."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0

@@ -37,9 +37,9 @@ from kfp_placement_controller.kinds import (
     RUN_REQUESTS,
 )
 from kfp_placement_controller.learning.actions import MemoryAnswer
+from kfp_placement_controller.learning.ended_pipelines import EndedPipeline
 from kfp_placement_controller.learning.run_learning import RunLearning
 from kfp_placement_controller.learning.unplanned_runs import UnplannedReader
-from kfp_placement_controller.observed.ended_pipelines import EndedPipeline
 from kfp_placement_controller.observed.histories import ObservedHistory
 from kfp_placement_controller.observed.liveness import HeldLease
 from kfp_placement_controller.observed.placed_runs import PlacedRun

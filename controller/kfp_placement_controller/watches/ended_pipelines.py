@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from kfp_placement_controller.kinds import PIPELINE_HISTORIES
-from kfp_placement_controller.observed.ended_pipelines import EndedPipeline
+from kfp_placement_controller.learning.ended_pipelines import EndedPipeline
 from kfp_placement_controller.observed.namespaces import ObservedNamespace, takes_part
 from kfp_placement_controller.sources.source import ObservedRun, RunSource
 from kfp_placement_controller.watches.planned_pipelines import PlannedPipelines

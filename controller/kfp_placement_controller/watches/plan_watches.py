@@ -13,6 +13,7 @@ from kfp_placement_controller.kinds import (
     RUN_QUEUES,
     RUN_REQUESTS,
 )
+from kfp_placement_controller.learning.ended_pipelines import EndedPipeline
 from kfp_placement_controller.loops.inbox import Inbox
 from kfp_placement_controller.observed.attach_failures import (
     ATTACH_FAILED_SELECTOR,
@@ -20,7 +21,6 @@ from kfp_placement_controller.observed.attach_failures import (
     observe_attach_failure,
 )
 from kfp_placement_controller.observed.claims import observe_claim, observe_volume
-from kfp_placement_controller.observed.ended_pipelines import EndedPipeline
 from kfp_placement_controller.observed.histories import observe_history
 from kfp_placement_controller.observed.liveness import HeldLease
 from kfp_placement_controller.observed.namespaces import observe_namespace

@@ -10,7 +10,7 @@ import yaml
 
 from kfp_placement_controller.kinds import PIPELINE_HISTORIES
 from kfp_placement_controller.learning import unplanned_runs
-from kfp_placement_controller.observed.ended_pipelines import EndedPipeline
+from kfp_placement_controller.learning.ended_pipelines import EndedPipeline
 from kfp_placement_controller.observed.histories import observe_history
 from kfp_placement_controller.observed.namespaces import ObservedNamespace
 from kfp_placement_controller.planning.coordinator import Coordinator

@@ -3,7 +3,7 @@
 import pytest
 
 from kfp_placement_controller.observed.attach_failures import AttachFailure, observe_attach_failure
-from kfp_placement_controller.observed.pods import MAX_MESSAGE_CHARACTERS
+from kfp_placement_controller.observed.limited_fields import MAX_TEXT_CHARACTERS
 from kfp_placement_engine.exceptions import InputError
 
 
@@ -40,7 +40,7 @@ def test_long_words_are_cut():
         an_event(note="x" * 9_000, regarding={"kind": "Pod", "uid": "u" * 9_000})
     )
     assert kept is not None
-    assert (len(kept.pod_uid), len(kept.message)) == (64, MAX_MESSAGE_CHARACTERS)
+    assert (len(kept.pod_uid), len(kept.message)) == (64, MAX_TEXT_CHARACTERS)
 
 
 @pytest.mark.parametrize("wrong", [{"regarding": "train"}, {"note": {"a": 1}}])

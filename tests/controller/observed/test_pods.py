@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfp_placement_controller.observed.pods import MAX_MESSAGE_CHARACTERS, ReasonAndMessage
+from kfp_placement_controller.observed.limited_fields import MAX_TEXT_CHARACTERS
+from kfp_placement_controller.observed.pods import ReasonAndMessage
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_engine.contract.keys import HINTS_ANNOTATION, PLAN_GATE
 from kfp_placement_engine.exceptions import InputError
@@ -211,7 +212,7 @@ def test_a_pod_is_prepared_when_its_containers_may_begin():
 def test_the_scheduler_s_words_are_kept_and_cut():
     condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
     pod = a_pod({"conditions": [condition | {"message": "x" * 5000}]})
-    assert pod.unscheduled == ReasonAndMessage("Unschedulable", "x" * MAX_MESSAGE_CHARACTERS)
+    assert pod.unscheduled == ReasonAndMessage("Unschedulable", "x" * MAX_TEXT_CHARACTERS)
     assert a_pod({"conditions": [condition | {"status": "True"}]}).unscheduled is None
 
 
