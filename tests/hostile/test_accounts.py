@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from kfp_placement_controller.observed.latency_limits import MAX_HOSTS
 from kfp_placement_engine.contract.gates import Pin
 from kfp_placement_engine.contract.keys import (
     PLAN_GATE,
@@ -271,6 +272,13 @@ def nodes(**affinity: Any) -> JsonObject:
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 HOST = "kubernetes.io/hostname"
+
+
+def hosts(number: int) -> JsonObject:
+    values = [f"host-{index}" for index in range(number)]
+    return {"matchExpressions": [{"key": HOST, "operator": "In", "values": values}]}
+
+
 BY_NAME = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["a"]}]}
 BUT_ONE = {"matchFields": [{"key": "metadata.name", "operator": "NotIn", "values": ["a"]}]}
 PREFERS = {"weight": 100, "preference": BY_NAME}
@@ -306,8 +314,10 @@ ON_GATED_PODS: dict[str, JsonObject] = {
             }
         }
     ),
+    "many-hosts": nodes(**{REQUIRED: {"nodeSelectorTerms": [hosts(MAX_HOSTS + 1)]}}),
     "prefers-zone": nodes(**{PREFERRED: [{"weight": 100, "preference": a_term("zone")}]}),
     "prefers-two": nodes(**{PREFERRED: [PREFERS, PREFERS]}),
+    "prefers-little": nodes(**{PREFERRED: [{**PREFERS, "weight": 1}]}),
     "avoids-one": nodes(**{PREFERRED: [{"weight": 100, "preference": BUT_ONE}]}),
 }
 """What the API server lets be done with a gated pod by whoever may patch it."""
@@ -335,11 +345,14 @@ AFFINITY = {
 }
 """As much as a pod may ask for."""
 
+MOST_HOSTS = tuple(f"{index:a>63}" for index in range(MAX_HOSTS))
+"""As many host labels as the planner names, each as long as a label may be."""
+
 
 @pytest.mark.parametrize("name", GATING)
 @pytest.mark.parametrize("affinity", [None, AFFINITY], ids=["plain", "choosy"])
 @pytest.mark.parametrize(
-    "pin", [None, Pin(node="a"), Pin(hosts=("a", "b")), Pin(node="a", hosts=("a", "b"))], ids=str
+    "pin", [None, Pin(node="a"), Pin(hosts=("a", "b")), Pin(node="a", hosts=MOST_HOSTS)], ids=str
 )
 def test_our_patches_of_pods_pass_and_none_that_drops_a_wish(
     cluster, stolen, tenant, name, affinity, pin
