@@ -5,7 +5,6 @@ never end, must harm nothing but admission, which Kubernetes then does without.
 """
 
 import asyncio
-from functools import partial
 
 from kfp_placement_controller.connection import connect
 from kfp_placement_controller.extender.answers import Answers
@@ -20,7 +19,7 @@ from kfp_placement_controller.probes import ProbeServer
 from kfp_placement_controller.settings import AdmitSettings
 from kfp_placement_controller.sources import DEFAULT_SOURCES, QUEUE_SOURCES
 from kfp_placement_controller.watches.watch_group import WatchGroup
-from kfp_placement_engine.contract.custom_resources import PlacementPolicy, read_resource
+from kfp_placement_engine.contract.custom_resources import read_stored_policy
 from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE
 from kfp_placement_kube.access import Need, check_access
 from kfp_placement_kube.client import KubeClient
@@ -57,7 +56,9 @@ class AdmitProcess:
         self._certificates = CertificateFiles(settings.webhook_certificate, settings.webhook_key)
         store = KnowledgeStore(DEFAULT_SOURCES)
         self._watches = WatchGroup(client)
-        self._watches.add(POLICIES, partial(read_resource, PlacementPolicy), store.policy_changed)
+        self._watches.add(
+            POLICIES, lambda raw: read_stored_policy(raw).policy, store.policy_changed
+        )
         if settings.queues:
             default = f"metadata.name={DEFAULT_QUEUE}"
             changed = store.queue_changed

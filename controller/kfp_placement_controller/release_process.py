@@ -25,7 +25,7 @@ from kfp_placement_controller.queueing.overdue import (
 )
 from kfp_placement_controller.settings import ReleaseSettings
 from kfp_placement_controller.sources import DEFAULT_SOURCES, QUEUE_SOURCES
-from kfp_placement_engine.contract.custom_resources import PlacementPolicy, read_resource
+from kfp_placement_engine.contract.custom_resources import read_stored_policy
 from kfp_placement_engine.contract.policy import POLICY_NAME, PlacementPolicySpec
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.readers.kubernetes.gates import is_gated
@@ -133,15 +133,15 @@ def _release_overdue_runs(
 
 
 def _rules(client: KubeClient, say: Say) -> PlacementPolicySpec:
-    """Return the policy's rules, or the defaults where the policy is missing or malformed."""
-    policy = PlacementPolicy()
+    """Return the policy's rules; what is missing or malformed has its default."""
+    policy = PlacementPolicySpec()
     try:
         stored = client.get(POLICIES, POLICY_NAME)
         if stored is not None:
-            policy = read_resource(PlacementPolicy, stored)
+            policy = read_stored_policy(stored).policy.spec
     except (KubernetesError, InputError) as error:
         say(f"the policy cannot be read, its defaults apply: {error}")
-    return policy.spec
+    return policy
 
 
 def _unkept_limit(pod: JsonObject, rules: PlacementPolicySpec) -> str:

@@ -14,7 +14,6 @@ from kfp_placement_controller.runs.run_pods import RunPod
 from kfp_placement_controller.runs.tracked_run import TrackedRun
 from kfp_placement_controller.warning_log import WarningLog
 from kfp_placement_engine.contract.policy import HistorySettings
-from kfp_placement_engine.model.policy import MemorySource
 from kfp_placement_engine.readers.tree.run_outcomes import PodRole
 
 SETTLING_SECONDS = 15.0
@@ -62,12 +61,6 @@ class MemoryPeaks:
     def use(self, settings: HistorySettings) -> None:
         """Ask the server that the policy names from now on."""
         url = settings.asked_url
-        if not url and settings.memory is MemorySource.PROMETHEUS:
-            # The URL is not logged, since it may have a password.
-            self._warnings.warn(
-                "peak memory is not learned: history.prometheusURL of the PlacementPolicy has an"
-                " account (name:password@), a query or a fragment; give it without"
-            )
         if self._url != url:
             self._url = url
             self._asked = self._failed_at = None

@@ -16,6 +16,8 @@ SCHEDULER_READY = "SchedulerReady"
 GATES_READY = "GatesReady"
 """Condition of the PlacementPolicy: new pods may be gated."""
 
+POLICY_VALID = "Valid"
+"""Condition of the PlacementPolicy: all of it is used."""
 
 _LEASE = Place("lease")
 
@@ -102,7 +104,7 @@ class LeaseWatch:
 def unpublished(
     findings: Iterable[PolicyFinding], status: PlacementPolicyStatus | None
 ) -> list[PolicyFinding]:
-    """Return the findings whose flag or reason the policy's status does not show yet.
+    """Return the findings that the policy's status does not show yet.
 
     Args:
         findings: present findings.
@@ -110,11 +112,13 @@ def unpublished(
     """
     published = status or PlacementPolicyStatus()
     flags = {"schedulerReady": published.scheduler_ready, "gatesReady": published.gates_ready}
-    reasons = {each.type: each.reason for each in published.conditions}
+    by_type = {each.type: each for each in published.conditions}
     return [
         each
         for each in findings
-        if (flags[each.flag], reasons.get(each.condition)) != (each.holds, each.reason)
+        if flags.get(each.flag, each.holds) is not each.holds
+        or (stored := by_type.get(each.condition)) is None
+        or not each.is_said(stored.status, stored.reason, stored.message)
     ]
 
 
@@ -154,6 +158,18 @@ def gates_finding(*, leads: bool, installed: bool = True) -> PolicyFinding:
     if not installed:
         return _no_gates("NotInstalled", "a planner leads; features/gates is not installed")
     return PolicyFinding(GATES_READY, True, "PlannerLeads", "a planner opens gates", "gatesReady")
+
+
+def policy_finding(problem: str) -> PolicyFinding:
+    """Find whether all of the policy is used.
+
+    Args:
+        problem: reason why a part of it is not; "" = all of it is.
+    """
+    if problem:
+        message = f"what cannot be read has its default: {problem}"
+        return PolicyFinding(POLICY_VALID, False, "Misconfigured", message)
+    return PolicyFinding(POLICY_VALID, True, "Valid", "the policy is as it is written")
 
 
 def _no_gates(reason: str, message: str) -> PolicyFinding:

@@ -64,7 +64,11 @@ from kfp_placement_controller.runs.tracked_run import TrackedRun
 from kfp_placement_controller.sources.load import Load
 from kfp_placement_controller.sources.source import ObservedRun, ObservedTemplates, RunSources
 from kfp_placement_controller.warning_log import WarningLog
-from kfp_placement_engine.contract.custom_resources import PipelinePlacement, PlacementPolicy
+from kfp_placement_engine.contract.custom_resources import (
+    PipelinePlacement,
+    PlacementPolicy,
+    StoredPolicy,
+)
 from kfp_placement_engine.contract.policy import POLICY_NAME, PlacementPolicySpec
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.change import Change
@@ -366,12 +370,14 @@ class Coordinator:
         self.gates.deviations.pod_changed(change, self.policy.spec, now, leads=leads)
         self.gates.pod_changed(change)
 
-    def _policy(self, change: Change[PlacementPolicy]) -> None:
+    def _policy(self, change: Change[StoredPolicy]) -> None:
         """Take in that a PlacementPolicy is new, has changed or is gone; only one counts."""
         if change.key[1] != POLICY_NAME:
             return
-        before, self.policy = self.policy.spec, change.new or PlacementPolicy()
+        stored = change.new or StoredPolicy(PlacementPolicy())
+        before, self.policy = self.policy.spec, stored.policy
         after = self.policy.spec
+        self.watchdog.policy_problem = stored.problem
         self._reactions.policy_changed(before, after)
         if before.history != after.history:
             self.learning.memory.use(after.history)

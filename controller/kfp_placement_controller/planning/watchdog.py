@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from kfp_placement_controller.observed.liveness import (
     LeaseWatch,
     gates_finding,
+    policy_finding,
     scheduler_finding,
     unpublished,
 )
@@ -67,6 +68,7 @@ class Watchdog:
         retry_seconds: pause between two tries of the same write.
         sources: kinds of runs, which say which run a pod belongs to.
         may_gate: whether the planner may take gates off pods.
+        policy_problem: reason why a part of the policy is not used; "" = all of it is.
         scheduler_lease: watch on the scheduler's Lease.
         queue_lease: watch on the Lease of the process that admits runs.
     """
@@ -74,6 +76,7 @@ class Watchdog:
     retry_seconds: float
     sources: RunSources
     may_gate: bool = True
+    policy_problem: str = ""
     scheduler_lease: LeaseWatch = field(default_factory=LeaseWatch)
     queue_lease: LeaseWatch = field(default_factory=LeaseWatch)
     _published_at: float | None = None
@@ -97,7 +100,7 @@ class Watchdog:
         now: datetime,
         monotonic_seconds: float,
     ) -> Iterator[SayFindings | DeletePod]:
-        """Yield the findings about the scheduler to publish now, and the pods to delete.
+        """Yield the findings to publish in the policy now, and the pods to delete.
 
         Args:
             policy: policy in force.
@@ -109,7 +112,8 @@ class Watchdog:
         age_seconds = self.scheduler_lease.age_seconds(monotonic_seconds)
         alive = scheduler_finding(self.scheduler_lease, policy, monotonic_seconds)
         gates = gates_finding(leads=True, installed=self.may_gate)
-        findings = tuple(finding for finding in (alive, gates) if finding is not None)
+        valid = policy_finding(self.policy_problem)
+        findings = tuple(each for each in (alive, gates, valid) if each is not None)
         if unpublished(findings, status) and self._may_retry(self._published_at, monotonic_seconds):
             self._published_at = monotonic_seconds
             yield SayFindings(findings)

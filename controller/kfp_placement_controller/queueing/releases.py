@@ -17,6 +17,10 @@ _REPLACING_SECONDS = 5.0
 _MOST_KEPT = 10
 """Factor by which the memory of a deleted RunQueue is longer than the time for its return."""
 
+_LEAST_PATIENCE_SECONDS = 10.0
+"""Least time that a run waits for a planner that lives: under many new runs it may take seconds
+until it has seen the last one, whatever the RunQueue says."""
+
 _MOST_BACKLOG = 11
 """Factor on a queue's `holdDeadline` for the time that a run waits for a planner that is busy with
 other runs; the planner could be busy forever."""
@@ -164,6 +168,7 @@ def _cause_in_queue(
         # The planner says soon of each run that it knows it. What it needs is worked out in its
         # turn: the last of a thousand new runs must not pass its quota.
         age_seconds = planner.progress_age_seconds
+        patience_seconds = max(patience_seconds, _LEAST_PATIENCE_SECONDS)
         is_busy = age_seconds is not None and age_seconds <= patience_seconds
         if waited_seconds > patience_seconds * (_MOST_BACKLOG if is_busy else 1):
             return ReleaseCause.NO_DEMAND

@@ -1,7 +1,6 @@
 """Watches of `extend`: each kind, the part of it that is kept, and the receiver of changes."""
 
 from dataclasses import dataclass
-from functools import partial
 
 from kfp_placement_controller.actuators.deviations import report_deviation
 from kfp_placement_controller.actuators.guard import Guard
@@ -17,7 +16,12 @@ from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.settings import ExtendSettings
 from kfp_placement_controller.sources.source import RunSources
 from kfp_placement_controller.watches.watch_group import WatchGroup
-from kfp_placement_engine.contract.custom_resources import Location, PlacementPolicy, read_resource
+from kfp_placement_engine.contract.custom_resources import (
+    Location,
+    PlacementPolicy,
+    read_resource,
+    read_stored_policy,
+)
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.client import KubeClient
 from kfp_placement_kube.events import EventRecorder
@@ -57,7 +61,7 @@ class ExtendObserver:
         watches.add(
             LOCATIONS, lambda raw: read_resource(Location, raw).stated(), store.location_changed
         )
-        watches.add(POLICIES, partial(read_resource, PlacementPolicy), self._policy_changed)
+        watches.add(POLICIES, lambda raw: read_stored_policy(raw).policy, self._policy_changed)
         watches.add(CLAIMS, observe_claim, store.claim_changed)
         watches.add(PLACEMENTS, read_plan, store.plan_changed)
         watches.add(PODS, sources.observe_pod, self._pod_changed)

@@ -34,7 +34,11 @@ from kfp_placement_controller.sources.source import RunSources
 from kfp_placement_controller.watches.ended_pipelines import EndedPipelines
 from kfp_placement_controller.watches.planned_pipelines import PlannedPipelines
 from kfp_placement_controller.watches.watch_group import USUAL_PARAMS, WatchGroup
-from kfp_placement_engine.contract.custom_resources import Location, PlacementPolicy, read_resource
+from kfp_placement_engine.contract.custom_resources import (
+    Location,
+    read_resource,
+    read_stored_policy,
+)
 from kfp_placement_engine.contract.pipeline_history import HISTORIES_PER_PAGE
 from kfp_placement_engine.contract.policy import POLICY_NAME
 from kfp_placement_kube.change import Change
@@ -88,7 +92,7 @@ def readers(
         CLAIMS: observe_claim,
         VOLUMES: observe_volume,
         LOCATIONS: lambda raw: read_resource(Location, raw).stated(),
-        POLICIES: lambda raw: read_resource(PlacementPolicy, raw),
+        POLICIES: read_stored_policy,
         NAMESPACES: observe_namespace,
         EVENTS: observe_attach_failure,
         PLACEMENT_METADATA: observe_placed_run,

@@ -20,7 +20,7 @@ from kfp_placement_controller.settings import QueueSettings
 from kfp_placement_controller.sources.queue_source import QueueSource
 from kfp_placement_controller.sources.source import RunSources
 from kfp_placement_controller.watches.watch_group import WatchGroup
-from kfp_placement_engine.contract.custom_resources import PlacementPolicy, read_resource
+from kfp_placement_engine.contract.custom_resources import read_stored_policy
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.client import KubeClient
 from kfp_placement_kube.kinds import NAMESPACES, NODES, PODS, JsonObject, Kind
@@ -44,7 +44,7 @@ def queue_readers(
         **{source.kind: source.observe_queued for source in sources},
         NODES: observe_node,
         PODS: run_sources.observe_pod,
-        POLICIES: lambda raw: read_resource(PlacementPolicy, raw),
+        POLICIES: lambda raw: read_stored_policy(raw).policy,
         NAMESPACES: observe_namespace,
         RUN_QUEUES: observe_queue,
         RUN_REQUESTS: observe_request,

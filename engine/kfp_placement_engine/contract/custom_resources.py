@@ -5,13 +5,17 @@ ever added, and those of a newer revision are skipped; rows of a PipelineHistory
 than are known are refused.
 """
 
-from typing import Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from pydantic import Field, ValidationError
 
 from kfp_placement_engine.contract.pipeline_history import PipelineHistory
 from kfp_placement_engine.contract.placement import PipelinePlacement
-from kfp_placement_engine.contract.policy import PlacementPolicy
+from kfp_placement_engine.contract.policy import (
+    PlacementPolicy,
+    PlacementPolicySpec,
+    PlacementPolicyStatus,
+)
 from kfp_placement_engine.contract.run_queue import RunQueue
 from kfp_placement_engine.contract.run_request import RunRequest
 from kfp_placement_engine.contract.shared_parts import (
@@ -22,6 +26,7 @@ from kfp_placement_engine.contract.shared_parts import (
     Resource,
     ResourceModel,
     ResourceStatus,
+    readable_fields,
 )
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.node_rules.round_trips import LabelRoundTrip, StatedPlace
@@ -35,7 +40,9 @@ __all__ = [
     "PlacementPolicy",
     "RunQueue",
     "RunRequest",
+    "StoredPolicy",
     "read_resource",
+    "read_stored_policy",
 ]
 
 _WRONG, _OURS = "Input should", "Value error, "
@@ -128,6 +135,37 @@ def read_resource(kind: type[ResourceT], parsed: object) -> ResourceT:
         return kind.model_validate(parsed)
     except ValidationError as error:
         raise InputError(f"{_named(kind, parsed)}: {_first_problem(error)}") from error
+
+
+class StoredPolicy(NamedTuple):
+    """The PlacementPolicy of a cluster, as far as it is used.
+
+    Attributes:
+        policy: the policy; what is not used has its default.
+        problem: reason why a part of it is not used; "" = all of it is.
+    """
+
+    policy: PlacementPolicy
+    problem: str = ""
+
+
+def read_stored_policy(stored: dict[str, Any]) -> StoredPolicy:
+    """Read the PlacementPolicy of a cluster, even if a part of its spec or status is malformed.
+
+    An older version of the kind may have let that in. Without the other parts a pause would end.
+
+    Raises:
+        InputError: not even its metadata can be read.
+    """
+    try:
+        policy = read_resource(PlacementPolicy, stored)
+    except InputError as error:
+        readable = {
+            "spec": readable_fields(PlacementPolicySpec, stored.get("spec")),
+            "status": readable_fields(PlacementPolicyStatus, stored.get("status")),
+        }
+        return StoredPolicy(read_resource(PlacementPolicy, stored | readable), str(error))
+    return StoredPolicy(policy, policy.spec.history.problem)
 
 
 def _named(kind: type[Resource], parsed: dict[object, object]) -> str:

@@ -214,9 +214,20 @@ class HistorySettings(ResourceModel):
     @property
     def asked_url(self) -> str:
         """Prometheus that is asked; "" = none, or its URL is one that is not asked."""
+        is_asked = self.memory is MemorySource.PROMETHEUS and not self.problem
+        return self.prometheus_url or "" if is_asked else ""
+
+    @property
+    def problem(self) -> str:
+        """Reason why the named server is not asked; "" = it is, or none is to be asked."""
         url = self.prometheus_url or ""
-        is_asked = self.memory is MemorySource.PROMETHEUS and re.fullmatch(_ASKED_URL, url)
-        return url if is_asked else ""
+        if self.memory is not MemorySource.PROMETHEUS or re.fullmatch(_ASKED_URL, url):
+            return ""
+        # The URL is not shown, since it may have a password.
+        return (
+            "peak memory is not learned: history.prometheusURL of the PlacementPolicy has an"
+            " account (name:password@), a query or a fragment; give it without"
+        )
 
 
 def _no_default_scheduler(names: tuple[str, ...]) -> tuple[str, ...]:

@@ -12,6 +12,9 @@ from kfp_placement_engine.units.times import time_text
 _Stored = Mapping[str, Any]
 """Part of a policy as it is stored."""
 
+_SAID = ("status", "reason", "message")
+"""Fields of a condition that `PolicyFinding.is_said` compares."""
+
 
 @dataclass(frozen=True, slots=True)
 class PolicyFinding(ConditionFinding):
@@ -22,6 +25,11 @@ class PolicyFinding(ConditionFinding):
     """
 
     flag: str = ""
+
+    def is_said(self, status: object, reason: object, message: object) -> bool:
+        """Return whether a stored condition says this; beside a flag a new message is no news."""
+        is_same = (status, reason) == (str(self.holds), self.reason)
+        return is_same and (bool(self.flag) or message == self.message)
 
 
 def new_policy(*, paused: bool = False) -> dict[str, Any]:
@@ -43,8 +51,6 @@ def status_patch(
 ) -> dict[str, Any] | None:
     """Return the merge patch of the status, or None if the status says all that already.
 
-    A message alone, which may hold an age, is not a change.
-
     Args:
         metadata: metadata of the policy.
         status: all that it says now.
@@ -55,7 +61,7 @@ def status_patch(
     changed = [
         each
         for each in findings
-        if _is_news(conditions.get(each.condition, {}), each)
+        if not each.is_said(*map(conditions.get(each.condition, {}).get, _SAID))
         or (each.flag and status.get(each.flag) is not each.holds)
     ]
     if not changed:
@@ -74,10 +80,6 @@ def status_patch(
             "conditions": list({**conditions, **new_conditions}.values()),
         },
     }
-
-
-def _is_news(old: _Stored, finding: PolicyFinding) -> bool:
-    return (old.get("status"), old.get("reason")) != (str(finding.holds), finding.reason)
 
 
 def _condition(old: _Stored, finding: PolicyFinding, now: datetime) -> dict[str, Any]:

@@ -59,6 +59,13 @@ def test_what_is_said_already_is_not_written_again():
     assert findings_patch(policy, [older], NOW) is None
 
 
+def test_without_a_flag_a_new_message_is_written():
+    policy = after(a_policy(), Finding("Valid", False, "Misconfigured", "a: must be a list"))
+    other = Finding("Valid", False, "Misconfigured", "b: must be a list")
+    assert after(policy, other)["status"]["conditions"][0]["message"] == other.message
+    assert findings_patch(after(policy, other), [other], NOW) is None
+
+
 def test_a_flag_that_somebody_has_changed_is_set_right():
     policy = after(a_policy(), READY)
     policy["status"]["schedulerReady"] = False

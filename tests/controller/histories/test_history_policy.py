@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kfp_placement_controller.kinds import POLICIES
-from kfp_placement_engine.contract.custom_resources import PlacementPolicy, read_resource
+from kfp_placement_engine.contract.custom_resources import read_stored_policy
 from kfp_placement_kube.change import Change
 from tests.controller.planning.builders import START, a_past_run
 from tests.controller.planning.noisy_cluster import NoisyCluster, cluster_with_past
@@ -20,8 +20,16 @@ RUNS = 4
 def say(cluster: NoisyCluster, **history: Any) -> None:
     """The policy says this of past runs from now on."""
     raw = {"metadata": {"name": "default"}, "spec": {**NO_PULLS, "history": history}}
-    policy = read_resource(PlacementPolicy, raw)
+    policy = read_stored_policy(raw)
     cluster.coordinator.handle(POLICIES, Change(("", "default"), None, policy), cluster.now)
+
+
+def test_a_server_that_is_not_asked_is_said_in_the_policy():
+    cluster = cluster_with_past(RUNS)
+    say(cluster, memory="prometheus", prometheusURL="http://name:password@prometheus")
+    assert "history.prometheusURL" in cluster.coordinator.watchdog.policy_problem
+    say(cluster, memory="off")
+    assert cluster.coordinator.watchdog.policy_problem == ""
 
 
 def test_ranges_are_as_sure_as_the_policy_says():

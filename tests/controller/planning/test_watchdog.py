@@ -4,7 +4,12 @@ from datetime import datetime
 
 import pytest
 
-from kfp_placement_controller.observed.liveness import HeldLease, LeaseWatch
+from kfp_placement_controller.observed.liveness import (
+    POLICY_VALID,
+    HeldLease,
+    LeaseWatch,
+    policy_finding,
+)
 from kfp_placement_controller.planning.actions import DeletePod, SayFindings
 from kfp_placement_controller.planning.watchdog import Watchdog, stranded_pods
 from kfp_placement_controller.sources import DEFAULT_SOURCES
@@ -13,6 +18,7 @@ from kfp_placement_engine.contract.policy import PlacementPolicySpec, PlacementP
 from tests.controller.planning.builders import a_pod, a_policy, after
 
 POLICY = PlacementPolicySpec()
+ALL_USED = policy_finding("").message
 
 
 def due_actions(watchdog, seconds, status=None, pods=(), policy=POLICY):
@@ -34,7 +40,7 @@ def a_status(**reasons):
                 type=kind,
                 status="False" if reason in bad else "True",
                 reason=reason,
-                message="",
+                message=ALL_USED if kind == POLICY_VALID else "",
                 last_transition_time=after(0),
             )
             for kind, reason in reasons.items()
@@ -44,7 +50,8 @@ def a_status(**reasons):
 
 def flags(actions):
     messages = [each for each in actions if isinstance(each, SayFindings)]
-    return {finding.flag: finding.holds for each in messages for finding in each.findings}
+    findings = [finding for each in messages for finding in each.findings]
+    return {finding.flag: finding.holds for finding in findings if finding.flag}
 
 
 def renewed(clock):
@@ -99,7 +106,7 @@ def test_a_fresh_lease_is_said_once_and_a_stale_one_is_said():
     assert flags(due_actions(watchdog, 7)) == {"gatesReady": True}
     watchdog.scheduler_lease.observe(renewed("07:00:00"), 10)
     assert flags(due_actions(watchdog, 11)) == {"schedulerReady": True, "gatesReady": True}
-    ready = a_status(SchedulerReady="LeaseFresh", GatesReady="PlannerLeads")
+    ready = a_status(SchedulerReady="LeaseFresh", GatesReady="PlannerLeads", Valid="Valid")
     assert due_actions(watchdog, 20, ready) == []
     assert flags(due_actions(watchdog, 25.1, ready))["schedulerReady"] is False
 
@@ -108,7 +115,7 @@ def test_a_planner_without_gates_takes_back_that_none_leads():
     watchdog = Watchdog(2.0, DEFAULT_SOURCES, may_gate=False)
     dead = a_status(SchedulerReady="NoLease", GatesReady="NoPlanner")
     assert due_actions(watchdog, 0, dead)
-    alive = a_status(SchedulerReady="NoLease", GatesReady="NotInstalled")
+    alive = a_status(SchedulerReady="NoLease", GatesReady="NotInstalled", Valid="Valid")
     assert due_actions(watchdog, 10, alive) == []
 
 
@@ -117,6 +124,16 @@ def test_what_is_not_taken_over_is_said_again_but_not_at_once():
     assert due_actions(watchdog, 0)
     assert due_actions(watchdog, 1.9) == []
     assert due_actions(watchdog, 2.0)
+
+
+def test_what_is_not_used_of_the_policy_is_said():
+    watchdog = Watchdog(2.0, DEFAULT_SOURCES)
+    ready = a_status(SchedulerReady="NoLease", GatesReady="PlannerLeads", Valid="Valid")
+    watchdog.policy_problem = "spec.engine: must be an object, not 7"
+    (said,) = due_actions(watchdog, 10, ready)
+    (finding,) = (each for each in said.findings if each.condition == POLICY_VALID)
+    assert (finding.holds, finding.reason) == (False, "Misconfigured")
+    assert watchdog.policy_problem in finding.message
 
 
 def test_the_policy_says_when_a_lease_is_stale():
@@ -179,7 +196,7 @@ def test_a_pod_is_deleted_once_and_again_if_that_did_not_work():
     watchdog, pod = Watchdog(2.0, DEFAULT_SOURCES), a_pod()
     watchdog.scheduler_lease.observe(renewed("07:00:00"), 0)
     watchdog.scheduler_lease.observe(None, 0)
-    ready = a_status(SchedulerReady="NoLease", GatesReady="PlannerLeads")
+    ready = a_status(SchedulerReady="NoLease", GatesReady="PlannerLeads", Valid="Valid")
     for seconds, expected in ((100, 1), (101, 0), (102.5, 1)):
         actions = due_actions(watchdog, seconds, ready, [pod])
         assert actions == [DeletePod(pod)] * expected

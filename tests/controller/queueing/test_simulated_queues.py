@@ -35,6 +35,15 @@ def test_a_run_of_which_nobody_says_what_it_needs_begins_after_the_deadline(says
     assert scene.settle_after(31) == begins
 
 
+def test_a_run_waits_ten_seconds_for_a_planner_that_lives_whatever_its_queue_says():
+    """So long it may take to see the last of many runs."""
+    scene = SimulatedScene(holdDeadline="1s")
+    scene.submit_unknown("run", 1.0)
+    assert scene.settle() == []
+    assert scene.settle_after(9) == []
+    assert scene.settle_after(6) == ["run begins: no-demand"]
+
+
 def test_a_run_that_the_planner_knows_waits_for_its_turn_however_long_that_takes():
     """Else the last of a namespace that floods the planner would begin without a demand."""
     scene = SimulatedScene(holdDeadline="30s")

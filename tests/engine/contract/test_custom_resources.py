@@ -12,9 +12,15 @@ from kfp_placement_engine.contract.custom_resources import (
     PipelinePlacement,
     PlacementPolicy,
     read_resource,
+    read_stored_policy,
 )
 from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
-from kfp_placement_engine.contract.policy import PLANNED_BY, planning_policy, policy_spec
+from kfp_placement_engine.contract.policy import (
+    PLANNED_BY,
+    PlacementPolicySpec,
+    planning_policy,
+    policy_spec,
+)
 from kfp_placement_engine.contract.rows import PlannedRow, StateRow
 from kfp_placement_engine.contract.run_queue import resources_of
 from kfp_placement_engine.contract.shared_parts import Resource
@@ -320,6 +326,40 @@ def test_settings_of_histories_are_read():
 @pytest.mark.parametrize("rest", ["name:password@prometheus:9090", "prometheus?a=b", "p/#a", "@"])
 def test_a_stored_server_that_is_not_asked_makes_no_policy_unreadable(rest):
     history = {"memory": "prometheus", "prometheusURL": f"http://{rest}"}
-    spec = a_policy(paused=True, history=history).spec
-    assert spec.paused
-    assert spec.history.asked_url == ""
+    policy, problem = read_stored_policy({"spec": {"paused": True, "history": history}})
+    assert policy.spec.paused
+    assert policy.spec.history.asked_url == ""
+    assert "peak memory is not learned" in problem
+    assert f"//{rest}" not in problem
+    history["memory"] = "off"
+    assert read_stored_policy({"spec": {"history": history}}).problem == ""
+
+
+@pytest.mark.parametrize(
+    ("bad", "named"),
+    [
+        ({"spec": {"namespaceLimits": {"plannedSteps": 0}}}, "spec.namespaceLimits.plannedSteps"),
+        ({"spec": {"namespaceLimits": {"plannedSteps": "many"}}}, "'many'"),
+        ({"spec": {"history": {"memory": "prometheus"}, "engine": 7}}, "and 1 more problem"),
+        ({"status": {"conditions": 7}}, "status.conditions: must be a list"),
+    ],
+    ids=str,
+)
+def test_of_a_stored_policy_all_that_can_be_read_is_used(bad, named):
+    """A pause must not end because an older kind let something in."""
+    stored = {"metadata": {"name": "default"}, "status": {"schedulerReady": True}, "spec": {}}
+    stored = {**stored, **bad, "spec": {"paused": True, **bad.get("spec", {})}}
+    policy, problem = read_stored_policy(stored)
+    assert policy == PlacementPolicy.model_validate(
+        {"metadata": {"name": "default"}, "spec": {"paused": True}, "status": policy.status}
+    )
+    assert named in problem
+    assert policy.status is not None
+    assert policy.status.scheduler_ready is ("status" not in bad or None)
+
+
+@pytest.mark.parametrize("spec", [7, ["paused"], "paused"])
+def test_a_stored_policy_without_a_readable_spec_has_its_defaults(spec):
+    policy, problem = read_stored_policy({"spec": spec})
+    assert policy.spec == PlacementPolicySpec()
+    assert "spec: must be an object" in problem
