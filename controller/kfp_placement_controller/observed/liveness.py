@@ -118,7 +118,7 @@ def unpublished(
         for each in findings
         if flags.get(each.flag, each.holds) is not each.holds
         or (stored := by_type.get(each.condition)) is None
-        or not each.is_said(stored.status, stored.reason, stored.message)
+        or not each.is_published_as(stored.status, stored.reason, stored.message)
     ]
 
 

@@ -18,8 +18,10 @@ _MOST_KEPT = 10
 """Factor by which the memory of a deleted RunQueue is longer than the time for its return."""
 
 _LEAST_PATIENCE_SECONDS = 10.0
-"""Least time that a run waits for a planner that lives: under many new runs it may take seconds
-until it has seen the last one, whatever the RunQueue says."""
+"""Least time that a run waits for a living planner, whatever its RunQueue says.
+
+Where runs are many, the planner may take seconds until it has seen the last one.
+"""
 
 _MOST_BACKLOG = 11
 """Factor on a queue's `holdDeadline` for the time that a run waits for a planner that is busy with

@@ -219,7 +219,7 @@ class HistorySettings(ResourceModel):
 
     @property
     def problem(self) -> str:
-        """Reason why the named server is not asked; "" = it is, or none is to be asked."""
+        """Reason why the named server is not asked; "" = it is, or none should be."""
         url = self.prometheus_url or ""
         if self.memory is not MemorySource.PROMETHEUS or re.fullmatch(_ASKED_URL, url):
             return ""

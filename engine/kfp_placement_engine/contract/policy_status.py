@@ -12,8 +12,8 @@ from kfp_placement_engine.units.times import time_text
 _Stored = Mapping[str, Any]
 """Part of a policy as it is stored."""
 
-_SAID = ("status", "reason", "message")
-"""Fields of a condition that `PolicyFinding.is_said` compares."""
+_COMPARED = ("status", "reason", "message")
+"""Fields of a condition that `PolicyFinding.is_published_as` compares."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +26,8 @@ class PolicyFinding(ConditionFinding):
 
     flag: str = ""
 
-    def is_said(self, status: object, reason: object, message: object) -> bool:
-        """Return whether a stored condition says this; beside a flag a new message is no news."""
+    def is_published_as(self, status: object, reason: object, message: object) -> bool:
+        """Return whether a stored condition says this; with a flag, its message may differ."""
         is_same = (status, reason) == (str(self.holds), self.reason)
         return is_same and (bool(self.flag) or message == self.message)
 
@@ -61,7 +61,7 @@ def status_patch(
     changed = [
         each
         for each in findings
-        if not each.is_said(*map(conditions.get(each.condition, {}).get, _SAID))
+        if not each.is_published_as(*map(conditions.get(each.condition, {}).get, _COMPARED))
         or (each.flag and status.get(each.flag) is not each.holds)
     ]
     if not changed:

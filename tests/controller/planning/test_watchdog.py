@@ -130,8 +130,8 @@ def test_what_is_not_used_of_the_policy_is_said():
     watchdog = Watchdog(2.0, DEFAULT_SOURCES)
     ready = a_status(SchedulerReady="NoLease", GatesReady="PlannerLeads", Valid="Valid")
     watchdog.policy_problem = "spec.engine: must be an object, not 7"
-    (said,) = due_actions(watchdog, 10, ready)
-    (finding,) = (each for each in said.findings if each.condition == POLICY_VALID)
+    (written,) = due_actions(watchdog, 10, ready)
+    (finding,) = (each for each in written.findings if each.condition == POLICY_VALID)
     assert (finding.holds, finding.reason) == (False, "Misconfigured")
     assert watchdog.policy_problem in finding.message
 
