@@ -18,7 +18,7 @@ _MOST_KEPT = 10
 """Factor by which the memory of a deleted RunQueue is longer than the time for its return."""
 
 _LEAST_PATIENCE_SECONDS = 10.0
-"""Least time that a run waits for a living planner, whatever its RunQueue says.
+"""Shortest time that a run waits for a living planner, whatever its RunQueue says.
 
 Where runs are many, the planner may take seconds until it has seen the last one.
 """
