@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from kfp_placement_controller.queueing.statuses.publisher import NOT_STOPPED
 from kfp_placement_engine.contract.keys import (
     API_VERSION,
     ENABLED_LABEL,
@@ -20,11 +21,13 @@ from kfp_placement_engine.contract.keys import (
 from kfp_placement_engine.readers.argo.keys import COMPLETED_LABEL, INSTANCE_LABEL
 from kfp_placement_kube.kinds import JsonObject
 from tests.controller.end_to_end.queues import (
+    annotate,
     phase,
     released,
     request,
     set_queue,
     wait_for_phase,
+    wait_for_workflow,
     wait_status,
 )
 from tests.controller.end_to_end.small_pipelines import compiled, step
@@ -372,6 +375,44 @@ def test_nobody_forges_a_preemption_to_keep_room_for_a_run(team, tenant):
         tenant.create(forged)
     denies(tenant, made, {"metadata": marks}, "only its queue marks a run as preempted")
     gains_nothing(team, "waits")
+
+
+@pytest.mark.parametrize("is_suspended", [False, True])
+def test_marks_that_argo_writes_stop_no_run_and_keep_no_room(team, tenant, is_suspended):
+    """Argo writes what a spec asks for, and admission lets it."""
+    large = create(tenant, team, "large", work("2"))
+    marks = {
+        "annotations": {PREEMPTED_ANNOTATION: large["metadata"]["uid"]},
+        "labels": {PREEMPTED_LABEL: "true"},
+    }
+    one = work("1", seconds=600.0)
+    create(tenant, team, "forged", one, workflowMetadata=marks, suspend=is_suspended)
+    wait_for_phase(team, "forged", "Waiting")
+    annotate(team, "forged", "admit")
+    wait_for_marks(team, "forged")
+    set_queue(team, quota={"resources": [{"name": "cpu", "amount": "2"}]}, holdDeadline="1s")
+    # Were room kept for the large one, the small one behind it would wait.
+    create(tenant, team, "small", work("1", seconds=600.0))
+    wait_for_workflow(team, "small", "Running")
+    wait_for_message(team, "large", "lacks 2 cpu of the quota")
+    assert [*wait_status(team, "forged")["notes"]] == [NOT_STOPPED]
+    until = time.monotonic() + SECONDS
+    while time.monotonic() < until:
+        assert is_held(team.workflow("large"))
+        assert bool(team.workflow("forged")["spec"].get("suspend")) == is_suspended
+        assert wait_status(team, "forged")["phase"] == "Admitted"
+        time.sleep(0.2)
+
+
+def wait_for_marks(team: Team, name: str) -> None:
+    """Wait until a run goes on, marked as if its queue had stopped it."""
+
+    def has_marks() -> bool:
+        metadata = team.workflow(name)["metadata"]
+        both = metadata.get("annotations", {}).keys() | metadata.get("labels", {}).keys()
+        return {PREEMPTED_ANNOTATION, PREEMPTED_LABEL} <= both
+
+    wait_until(has_marks, f"marks of {name}", 60)
 
 
 def test_a_run_that_is_made_again_under_its_name_waits_again(team, tenant):

@@ -208,6 +208,7 @@ class QueueCoordinator:
         decided = Decisions()
         for backend in self.backends:
             decided = decided.together_with(backend.decide(situation, now))
+        decided = self.steering.with_requests(decided, situation, now)
         self.ranges.observe_queues(self.queues)
         self.ranges.forecast(decided.simulations, now, monotonic_seconds)
         steered = (*standing.wanted, *self.steering.decided(waiting, situation, decided, now))
@@ -238,7 +239,7 @@ class QueueCoordinator:
         monotonic_seconds: float,
     ) -> Set[RunKey]:
         """Return the runs that have kept room without using it for longer than `idleAfter`."""
-        preempted = [each for each in waiting if each.observed.is_preempted]
+        preempted = [each for each in waiting if each.is_preempted]
         return self.idle.sleeping(
             [*admitted, *preempted], self.room, self.queues.idle_after_seconds, monotonic_seconds
         )

@@ -10,6 +10,7 @@ from kfp_placement_controller.sources.queue_source import QueuedRun
 from kfp_placement_controller.sources.source import PodRun
 from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE
 from kfp_placement_engine.contract.run_request import (
+    RequestCondition,
     RequestPhase,
     RunRequestSpec,
     RunRequestStatus,
@@ -17,6 +18,9 @@ from kfp_placement_engine.contract.run_request import (
 )
 from kfp_placement_engine.model.demand import Demand
 from kfp_placement_engine.model.keys import QueueKey, RunKey
+
+FOR_UNKNOWN = "unknown"
+"""Word in place of a uid, for a stopped run whose RunRequest does not say for whom."""
 
 _NO_STATUS = RunRequestStatus()
 _NOTHING = Demand()
@@ -78,9 +82,31 @@ class RequestedRun:
         return "" if self.spec is None else self.spec.problem
 
     @cached_property
+    def preempted_for(self) -> str:
+        """Run for which its queue has stopped it, or a word; "" = its queue has not.
+
+        Only its RunRequest proves that. Argo marks whatever object asks for it in its spec; without
+        the marks, somebody who may has let the run go on.
+        """
+        if not self.observed.preempted_for:
+            return ""
+        if self.status.preempted_for:
+            return self.status.preempted_for
+        condition = self.status.condition(RequestCondition.PREEMPTED)
+        is_of_earlier_version = condition is not None and condition.status == "True"
+        # Without a phase, the RunRequest is missing, or was deleted and is new.
+        may_have_said = self.status.phase is None or is_of_earlier_version
+        return FOR_UNKNOWN if may_have_said and self.observed.is_suspended else ""
+
+    @cached_property
+    def is_preempted(self) -> bool:
+        """Return whether its queue has suspended it; pods of it may still be running."""
+        return bool(self.preempted_for) and self.observed.is_preempted
+
+    @cached_property
     def is_waiting(self) -> bool:
         """Return whether it must not run before its queue admits it."""
-        return self.observed.end is None and (self.observed.is_held or self.observed.is_preempted)
+        return self.observed.end is None and (self.observed.is_held or self.is_preempted)
 
     @cached_property
     def is_admitted(self) -> bool:

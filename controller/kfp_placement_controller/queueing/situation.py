@@ -98,7 +98,7 @@ class Situation:
         for run in all_waiting:
             default = self.queues.of_namespace(run.key.namespace)
             expected = None if run.key in self.sleeping else run.demand
-            if run.observed.is_preempted and room.is_draining(run.as_pods_name_it, expected):
+            if run.is_preempted and room.is_draining(run.as_pods_name_it, expected):
                 taken = room.load.taken_by(run.as_pods_name_it)
                 self.draining[run.key] = DrainingRun(run, taken, None if expected else taken)
             elif run.observed.is_held and room.has_pods(run.as_pods_name_it):

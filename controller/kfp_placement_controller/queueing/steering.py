@@ -1,7 +1,7 @@
 """Starts and stops of runs: a write is repeated only if the run's object does not show it."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from kfp_placement_controller.pauses import lasting
@@ -13,7 +13,7 @@ from kfp_placement_controller.queueing.actions import (
     SteeringAction,
     SuspendRun,
 )
-from kfp_placement_controller.queueing.backend import BY_REQUEST, Decisions
+from kfp_placement_controller.queueing.backend import BY_REQUEST, Decisions, Stop
 from kfp_placement_controller.queueing.requested_run import RequestedRun
 from kfp_placement_controller.queueing.situation import Situation
 from kfp_placement_controller.queueing.start_ranges import start_outcome
@@ -99,14 +99,10 @@ class Steering:
         standing = Standing([], [], [], [])
         for run in runs:
             if not run.is_waiting:
-                if (
-                    run.observed.preempted_for
-                    and run.observed.end is None
-                    and not run.observed.is_suspended
-                ):
+                if run.preempted_for and run.is_admitted and not run.observed.is_suspended:
                     # Whoever may resume it removes the note of its preemption, too.
                     standing.wanted.append(
-                        SuspendRun(run.observed, run.observed.preempted_for, _RESUMED_BY_OTHERS)
+                        SuspendRun(run.observed, run.preempted_for, _RESUMED_BY_OTHERS)
                     )
             elif (cause := cause_of(run)) is not None:
                 standing.wanted.append(self.start(run, cause, now))
@@ -154,7 +150,7 @@ class Steering:
             now: the time.
         """
         for run in waiting:
-            if run.observed.preempted_for == BY_REQUEST and run.request is not None:
+            if run.preempted_for == BY_REQUEST and run.request is not None:
                 self._obey(run.observed.owner.uid, run.request.preempt_asked_at)
             verdict = decided.verdicts.get(run.key)
             if verdict is not None and verdict.is_admitted:
@@ -165,13 +161,31 @@ class Steering:
                 queue = situation.queue_of(run)
                 yield ShowHeld(run.observed, f"waits in RunQueue {queue.name}")
         for run in situation.admitted:
-            if not run.is_admitted or run.observed.is_suspended:
-                continue
             stop = decided.stops.get(run.key)
-            if stop is not None:
+            # What its RunRequest does not say yet would be taken for forged.
+            if stop is not None and run.status.preempted_for == stop.preempted_for:
                 yield SuspendRun(run.observed, stop.preempted_for, stop.note)
-            elif run.is_to_be_preempted(self._obeyed.get(run.observed.owner.uid), now):
-                yield SuspendRun(run.observed, BY_REQUEST, "suspended: somebody has asked for it")
+
+    def with_requests(self, decided: Decisions, situation: Situation, now: datetime) -> Decisions:
+        """Return decisions with the stops that people ask for, of runs that go on.
+
+        Args:
+            decided: decisions of the backends.
+            situation: situation in which they decided.
+            now: the time.
+        """
+        going = {
+            run.key: run
+            for run in situation.admitted
+            if run.is_admitted and not run.observed.is_suspended
+        }
+        asked = {
+            key: Stop(BY_REQUEST, "suspended: somebody has asked for it")
+            for key, run in going.items()
+            if run.is_to_be_preempted(self._obeyed.get(run.observed.owner.uid), now)
+        }
+        stops = {key: stop for key, stop in decided.stops.items() if key in going}
+        return replace(decided, stops={**asked, **stops})
 
     def may_try(self, identity: tuple[str, ...]) -> bool:
         """Return whether an action was not tried a short time ago, and remember this try."""

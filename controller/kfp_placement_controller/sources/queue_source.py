@@ -31,8 +31,8 @@ class QueuedRun:
         is_held: whether the run waits for its queue; the workflow engine ignores it until then.
         held_message: text in the object that says so; "" = the object has no such text yet.
         is_suspended: whether the workflow engine makes no new pods for the run.
-        preempted_for: reason why its queue suspended the run: the uid of the run that gets its
-            room, or a word; "" = the queue did not suspend it.
+        preempted_for: reason why its queue suspended the run, by its object: uid of the run that
+            gets its room, or a word; "" = it says none. Others may have written it.
         is_terminated: whether the run, if it goes on, ends without making a pod: somebody has asked
             for its end.
         has_begun: whether the workflow engine has worked on the run. A run that has begun and is
@@ -56,7 +56,7 @@ class QueuedRun:
 
     @property
     def is_preempted(self) -> bool:
-        """Return whether its queue has suspended the run; pods of it may still be running."""
+        """Return whether the object says that its queue has suspended the run."""
         return self.is_suspended and bool(self.preempted_for) and not self.is_held
 
     @property

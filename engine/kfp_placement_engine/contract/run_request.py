@@ -334,6 +334,9 @@ class RunRequestStatus(ResourceStatus):
     assigned_nodes: NodeGroups = ()
     """Groups of nodes that the queue has assigned to the run; with Kueue, those of its flavors."""
 
+    preempted_for: str | None = Field(default=None, max_length=63)
+    """Uid of the run for which its queue stops the run or has stopped it, or a word."""
+
     waiting_since: Moment | None = None
     """Moment at which the run was held, or suspended."""
 

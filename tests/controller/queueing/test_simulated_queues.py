@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from kfp_placement_controller.observed.pods import ObservedPod
+from kfp_placement_controller.queueing.statuses.publisher import NOT_STOPPED
 from kfp_placement_controller.sources.source import RunEnd
 from kfp_placement_engine.contract.keys import ADMIT_ANNOTATION, PREEMPT_ANNOTATION
 from kfp_placement_engine.model.cluster import Taint
@@ -276,6 +277,94 @@ def test_a_preempted_run_whose_request_is_missing_for_a_moment_does_not_pass_its
     assert scene.settle_after(300) == []
     scene.observe_request(RunKey(TEAM, "low"), None)
     assert scene.settle_after(1) == []
+
+
+def test_a_preempted_run_whose_request_is_made_again_waits_on_and_is_kept_stopped():
+    """Nobody knows then for which run it made room."""
+    scene, running = preempting()
+    scene.end_pod(running)
+    assert scene.settle() == ["high begins: admitted"]
+    del scene.written["low"]
+    scene.show("low")
+    assert scene.settle() == []
+    assert (scene.phase("low"), scene.written["low"]["preemptedFor"]) == ("Waiting", "unknown")
+    scene.change("low", is_suspended=False)
+    assert scene.settle() == ["low stops for unknown"]
+    scene.end("high")
+    assert scene.settle() == ["low goes on: admitted"]
+
+
+def test_a_run_that_an_earlier_version_has_stopped_goes_on_when_there_is_room():
+    scene, running = preempting()
+    scene.end_pod(running)
+    assert scene.settle() == ["high begins: admitted"]
+    del scene.written["low"]["preemptedFor"]
+    scene.show("low")
+    scene.lead_again()
+    assert scene.settle() == []
+    scene.end("high")
+    assert scene.settle() == ["low goes on: admitted"]
+
+
+@pytest.mark.parametrize("is_suspended", [True, False])
+def test_marks_that_others_have_written_stop_nothing_and_keep_no_room(is_suspended):
+    scene = SimulatedScene(quota=a_quota(cpu="3"))
+    scene.submit_and_settle("forged", 0.1, cpu="2")
+    scene.submit("large", 0.2, cpu="3")
+    scene.settle()
+    scene.change("forged", preempted_for="uid-large", is_suspended=is_suspended)
+    assert scene.settle() == []
+    assert scene.written["forged"]["notes"] == [NOT_STOPPED]
+    scene.submit("small", 0.3, cpu="1")
+    assert scene.settle() == ["small begins: admitted"]
+    assert scene.phase("forged") == "Admitted"
+    assert scene.message("large") == "1st of 1, lacks 3 cpu of the quota"
+    assert "preemptedFor" not in scene.written["forged"]
+
+
+def test_marks_that_others_wrote_before_their_run_was_stopped_do_not_say_for_whom():
+    scene = SimulatedScene(overcommit=1, nodes=[a_node(cpu=8)])
+    scene.submit_and_settle("forged", 0.1, cpu="6")
+    scene.submit("friend", 0.2, cpu="7")
+    scene.change("forged", preempted_for="uid-friend")
+    scene.settle()
+    scene.submit("high", 0.3, cpu="6", priority=10)
+    assert scene.settle() == ["forged stops for uid-high", "high begins: admitted"]
+    assert scene.written["forged"]["preemptedFor"] == "uid-high"
+
+
+@pytest.mark.parametrize("writes", range(8))
+def test_a_leader_that_is_killed_while_it_stops_a_run_loses_nothing(writes):
+    scene = SimulatedScene(overcommit=1, nodes=[a_node(cpu=8)])
+    scene.submit_and_settle("low", 0.1, cpu="6")
+    scene.submit("high", 0.2, cpu="6", priority=10)
+    while writes > 0:
+        done = scene.actions()[:writes]
+        for action in done:
+            scene.carry_out(action)
+        writes -= max(1, len(done))
+    scene.lead_again()
+    scene.settle()
+    assert scene.by_name["low"].is_suspended
+    assert scene.written["low"]["preemptedFor"] == "uid-high"
+    assert (scene.phase("low"), scene.phase("high")) == ("Waiting", "Admitted")
+    scene.end("high")
+    assert scene.settle() == ["low goes on: admitted"]
+    assert "preemptedFor" not in scene.written["low"]
+
+
+def test_a_run_that_was_to_stop_for_one_that_is_gone_goes_on_unmarked():
+    scene = SimulatedScene(overcommit=1, nodes=[a_node(cpu=8)])
+    scene.submit_and_settle("low", 0.1, cpu="6")
+    scene.submit("high", 0.2, cpu="6", priority=10)
+    for action in scene.actions():
+        scene.carry_out(action)
+    assert scene.written["low"]["preemptedFor"] == "uid-high"
+    assert not scene.by_name["low"].is_suspended
+    scene.forget("high")
+    assert scene.settle() == []
+    assert scene.phase("low") == "Admitted"
+    assert "preemptedFor" not in scene.written["low"]
 
 
 def test_a_preempted_run_that_is_terminated_goes_on_to_its_end():

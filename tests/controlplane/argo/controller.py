@@ -118,7 +118,10 @@ def _look(run: Run, results: Iterable[Mapping[str, Any]]) -> None:
     read_results(run, results)
     if not run.status.get("phase"):
         _mark_workflow(run, "Running", "")
-        annotations = run.workflow["metadata"].setdefault("annotations", {})
+        metadata, added = run.workflow["metadata"], run.spec.get("workflowMetadata") or {}
+        for kind in ("labels", "annotations"):
+            metadata[kind] = {**(metadata.get(kind) or {}), **(added.get(kind) or {})}
+        annotations = metadata["annotations"]
         # As Argo 4.1 does, whatever form the Workflow asks for.
         annotations["workflows.argoproj.io/pod-name-format"] = "v2"
     else:

@@ -36,8 +36,8 @@ class BuiltinBackend:
         nodes, rules = situation.nodes, situation.queues.rules()
         own_runs = [*situation.those_of(situation.waiting, QueueBackend.BUILTIN)]
         draining = situation.draining.values()
-        preemptors = {each.run.observed.preempted_for for each in draining}
-        preemptors |= {run.observed.preempted_for for run in situation.waiting}
+        preemptors = {each.run.preempted_for for each in draining}
+        preemptors |= {run.preempted_for for run in situation.waiting}
         waiting = [_as_waiting(run, situation, preemptors) for run in own_runs]
         admitted = [_as_admitted(run, situation, now) for run in situation.admitted]
         admitted += [_as_draining(each, situation, now) for each in draining]
@@ -62,7 +62,7 @@ def _as_waiting(run: RequestedRun, situation: Situation, preemptors: Collection[
         "" if run.spec is None else run.spec.unschedulable,
         across_priority=situation.queues.across_priority(queue, run.priority),
         has_victims=run.observed.owner.uid in preemptors,
-        goes_last=run.observed.preempted_for == BY_REQUEST,
+        goes_last=run.preempted_for == BY_REQUEST,
     )
 
 

@@ -123,7 +123,7 @@ class StoppedWorkloads:
             workload: Workload of the run, or None if there is none.
             now: the time.
         """
-        if requested.observed.preempted_for != BY_REQUEST or workload is None:
+        if requested.preempted_for != BY_REQUEST or workload is None:
             return False
         created_at = workload.created_at
         is_old = created_at is not None and created_at < requested.waiting_since(now)

@@ -45,7 +45,7 @@ _OTHERS_FACTOR = 6
 """Factor on the pause between writes that only change the number of waiting runs; it changes at
 every submission."""
 
-_AT_ONCE = frozenset({"phase", "conditions", "queue", "assignedNodes"})
+_AT_ONCE = frozenset({"phase", "conditions", "queue", "assignedNodes", "preemptedFor"})
 """Fields that are written at once."""
 
 _OF_OTHERS = frozenset({"waiting", "message"})
@@ -53,6 +53,9 @@ _OF_OTHERS = frozenset({"waiting", "message"})
 
 ASLEEP = "it has had no pod for long: runs of other queues may have its room until it has one"
 """Note of an admitted run that sleeps."""
+
+NOT_STOPPED = "it is marked as preempted, but not by its queue: that changes nothing"
+"""Note of an admitted run whose object others have marked as its queue does."""
 
 _MOST_REMEMBERED = 10_000
 """Largest number of remembered writes, and of remembered causes; the objects state both, too."""
@@ -276,6 +279,8 @@ class QueuePublisher:
             notes.append(f"priority {run.priority} counts as {priority} in {queue.name}")
         if run.is_admitted and run.key in situation.sleeping - situation.fixed:
             notes.append(ASLEEP)
+        if run.observed.preempted_for and run.is_admitted and not run.preempted_for:
+            notes.append(NOT_STOPPED)
         if run.problem and run.demand is not None:
             notes.append(f"{situation.queues.stated_text(queue)}: {run.problem}")
         verdict, undecided = decided.verdicts.get(run.key), situation.undecided.get(run.key)
@@ -283,6 +288,7 @@ class QueuePublisher:
         if verdict is not None and not verdict.is_admitted:
             since = run.waiting_since(now)
             starts = self.ranges.starts(run.key, queue, run.status.starts, since, now)
+        stop = decided.stops.get(run.key)
         keeps_nodes = run.is_admitted and queue in decided.assigning
         return RunPlace(
             queue=queue,
@@ -291,6 +297,7 @@ class QueuePublisher:
             undecided=NOT_KNOWN_YET if undecided is None else undecided.why,
             draining=run.key in situation.draining,
             cause=self._causes.get(run.observed.owner.uid),
+            preempted_for=run.preempted_for if stop is None else stop.preempted_for,
             stopped=_stopped(run, keys),
             notes=tuple(notes),
             nodes=decided.nodes.get(run.key, None if keeps_nodes else ()),
@@ -311,7 +318,7 @@ def _stopped(run: RequestedRun, keys: Mapping[str, RunKey]) -> str:
         run: the run.
         keys: keys of runs by uid.
     """
-    preempted_for = run.observed.preempted_for if run.observed.is_preempted else ""
+    preempted_for = run.preempted_for if run.is_preempted else ""
     if preempted_for in _STOPPED:
         return _STOPPED[preempted_for]
     preemptor = keys.get(preempted_for)

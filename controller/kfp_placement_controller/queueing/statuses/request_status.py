@@ -65,6 +65,7 @@ class RunPlace:
         draining: whether pods of it still run, although it waits or has ended.
         cause: cause of its start, or None if this process has not started it: then its status may
             have the reason.
+        preempted_for: run for which its queue has stopped it, or is about to, or a word; "" = none.
         stopped: text about why it was stopped, or "".
         notes: notes for its author.
         nodes: nodes that it is limited to, or None for those that its status already has.
@@ -78,6 +79,7 @@ class RunPlace:
     undecided: str
     draining: bool
     cause: ReleaseCause | None
+    preempted_for: str
     stopped: str
     notes: tuple[str, ...]
     nodes: NodeGroups | None
@@ -129,6 +131,7 @@ def _fields(run: RequestedRun, place: RunPlace, now: datetime) -> JsonObject:
         "notes": [each[:MAX_MESSAGE_CHARACTERS] for each in place.notes],
         "starts": _starts(place.starts),
         "firstStarts": _starts(first),
+        "preemptedFor": place.preempted_for or None,
         "assignedNodes": [each.model_dump(mode="json", by_alias=True) for each in nodes],
         "waitingSince": None if since is None else time_text(since),
         "admittedAt": None if admitted_at is None else time_text(admitted_at),
@@ -178,7 +181,7 @@ def _findings(run: RequestedRun, place: RunPlace) -> list[ConditionFinding]:
     elif place.verdict is None or place.verdict.is_admitted:
         text = _message(run, place) or ""
         reason = RequestReason.PENDING_EVALUATION
-        if place.draining and run.observed.is_preempted:
+        if place.draining and run.is_preempted:
             reason = RequestReason.PREEMPTED
         elif run.problem and not place.draining:
             reason = RequestReason.UNPLANNABLE
@@ -192,7 +195,7 @@ def _findings(run: RequestedRun, place: RunPlace) -> list[ConditionFinding]:
 def _preemption(run: RequestedRun, place: RunPlace) -> list[ConditionFinding]:
     preempted = RequestCondition.PREEMPTED
     before = run.status.condition(preempted)
-    if run.observed.is_preempted:
+    if run.is_preempted:
         if before is not None and before.status == "True":
             return [ConditionFinding(preempted, True, before.reason, before.message)]
         text = f"{place.stopped}; it waits again, and its finished steps are not repeated"
