@@ -77,6 +77,11 @@ class CurrentPlan:
         row = self.rows.get(step)
         return None if row is None else row.finish_seconds
 
+    def seconds_of(self, step: str) -> float | None:
+        """Return how long a step takes; None = nobody knows."""
+        start, finish = self.start_of(step), self.finish_of(step)
+        return None if start is None or finish is None else finish - start
+
 
 def plan_in_force(
     plan: Plan,

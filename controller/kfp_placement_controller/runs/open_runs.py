@@ -181,10 +181,10 @@ class PlannedRun(OpenRun):
         for step in self.graph.steps:
             name = step.name
             status = run.statuses.get(name, _NOT_STARTED)
-            start, finish = plan.start_of(name), plan.finish_of(name)
+            start, seconds = plan.start_of(name), plan.seconds_of(name)
             if start is None or status.ended:
                 continue
-            seconds = math.inf if finish is None else finish - start
+            seconds = math.inf if seconds is None else seconds
             if status.started_at is None:
                 times[name] = StepSpan(submitted + start, submitted + start + seconds)
                 continue
@@ -232,10 +232,10 @@ class PlannedRun(OpenRun):
         """Room of all steps with a time, kept as each planning of one run needs it for all runs."""
         plan, rooms = self.plan, []
         for step in self.graph.steps:
-            start, finish = plan.start_of(step.name), plan.finish_of(step.name)
-            if start is not None and finish is not None:
+            start, seconds = plan.start_of(step.name), plan.seconds_of(step.name)
+            if start is not None and seconds is not None:
                 node, requests = plan.node_of(step.name), requests_of(self.graph, step)
-                rooms.append(_PlannedRoom(step.name, node, start, finish - start, requests))
+                rooms.append(_PlannedRoom(step.name, node, start, seconds, requests))
         return tuple(rooms)
 
     def _waiting(self) -> Iterable[str]:

@@ -88,8 +88,5 @@ def _drives(run: TrackedRun, pod: RunPod, identity: PodIdentity) -> bool:
 
 def _planned_seconds(run: TrackedRun, step: Step, assumptions: Assumptions) -> float:
     """Return how long a step takes by the plan in force, or by what is known of it."""
-    if run.plan is not None:
-        start, finish = run.plan.start_of(step.name), run.plan.finish_of(step.name)
-        if start is not None and finish is not None:
-            return finish - start
-    return duration_of(step, assumptions)
+    seconds = None if run.plan is None else run.plan.seconds_of(step.name)
+    return duration_of(step, assumptions) if seconds is None else seconds

@@ -67,7 +67,8 @@ def is_alike(seconds: float | None, first_seconds: float | None) -> bool:
 def makespans_text(run: RunView) -> str:
     """Return how long a run takes or took, and was planned to take.
 
-    The time of a failed run is not compared with a plan.
+    The time of a failed run is not compared with a plan, nor a time with a plan of which a part had
+    already happened.
     """
     actual, first = run.actual_makespan_seconds, run.first_makespan_seconds
     planned = run.makespan_seconds
@@ -77,7 +78,8 @@ def makespans_text(run: RunView) -> str:
         was = "" if planned is None else f"was planned to take {duration(planned)}"
         return facts(took, was) or "never planned"
     if actual is not None:
-        return facts(f"took {duration(actual)}", _against_text(actual, first))
+        against = _lateness_text(run) or _against_text(actual, first)
+        return facts(f"took {duration(actual)}", against)
     if planned is not None:
         return facts(f"planned to take {duration(planned)}", _against_text(planned, first))
     to_come = (StepState.PENDING, StepState.WAITING)
@@ -89,6 +91,16 @@ def makespans_text(run: RunView) -> str:
         return "no planned end"
     verb = "has" if unplaced == 1 else "have"
     return f"no planned end: {counted(unplaced, 'step')} {verb} no node"
+
+
+def _lateness_text(run: RunView) -> str:
+    """Say when a run was first planned, if a step had started by then; "" = if not, or unknown."""
+    if run.revision != 1 or run.submitted_at is None or run.planned_at is None:
+        return ""
+    seconds = (run.planned_at - run.submitted_at).total_seconds()
+    starts = [step.start_seconds for step in run.steps if step.start_seconds is not None]
+    is_late = min(starts, default=seconds) < seconds - _ON_TIME_SECONDS
+    return f"first planned {duration(seconds)} after its submission" if is_late else ""
 
 
 def _against_text(seconds: float, first_seconds: float | None) -> str:

@@ -64,6 +64,12 @@ RUNS = {
     "kept": promised(**ENDED, makespan="22m"),
     "ended earlier": promised(**ENDED, makespan="17m"),
     "ended later": promised(**ENDED, makespan="40m"),
+    "planned when it had begun": promised(
+        **ENDED,
+        makespan="22m",
+        revision=1,
+        spec={"revision": 1, "plannedAt": "2026-11-20T10:05:00Z"},
+    ),
     # As in the metrics: ends are cut to seconds.
     "kept to the second": promised(**ENDED, makespan="4m59s", spec={"firstEnds": SHORT}),
     "earlier by a second": promised(**ENDED, makespan="4m58s", spec={"firstEnds": SHORT}),
