@@ -167,7 +167,7 @@ def _changed(
     inbox: Inbox[Coordinator], runs: PipelineReader, kind: Kind, change: Change[Any]
 ) -> None:
     if kind == POLICIES and change.key[1] == POLICY_NAME:
-        show_policy(change.new)
+        show_policy(None if change.new is None else change.new.policy)
     runs.changed(kind, change)
     inbox.put(lambda coordinator, now: coordinator.handle(kind, change, now))
 
