@@ -61,6 +61,7 @@ from kfp_placement_controller.planning.watchdog import Watchdog
 from kfp_placement_controller.runs.planner_parameters import PlanningParams
 from kfp_placement_controller.runs.run_registry import RunRegistry
 from kfp_placement_controller.runs.tracked_run import TrackedRun
+from kfp_placement_controller.runs.turns import Turns
 from kfp_placement_controller.sources.load import Load
 from kfp_placement_controller.sources.source import ObservedRun, ObservedTemplates, RunSources
 from kfp_placement_controller.warning_log import WarningLog
@@ -125,7 +126,13 @@ class Coordinator:
         )
         self.joined = JoinedRuns(RunPackages(self.kfp_api, self.own_namespace))
         # What is done about it.
-        self.plans = RunPlans(self.registry, self.cluster, self.params, self.joined.awaits_package)
+        self.plans = RunPlans(
+            self.registry,
+            self.cluster,
+            self.params,
+            self.joined.awaits_package,
+            turns=Turns(lambda: self.monotonic()),
+        )
         self.publisher = PlacementPublisher(self.params)
         self.publishing = Publishing(self.plans, self.publisher)
         self.gates = GateController(self.registry, self.cluster, retry_seconds)

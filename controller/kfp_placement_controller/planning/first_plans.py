@@ -1,6 +1,6 @@
 """First plans: which of the runs that have no plan that can be followed get one next."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from kfp_placement_controller.pauses import lasts
@@ -33,8 +33,8 @@ class FirstPlans:
     turns: Turns
     _tried_at: dict[RunKey, float] = field(default_factory=dict)
 
-    def due(self, monotonic_seconds: float) -> list[OpenRun]:
-        """Return the next few runs: new ones in turn, then those refused longest ago.
+    def due(self, monotonic_seconds: float) -> Iterator[OpenRun]:
+        """Yield the next few runs: new ones in turn, then those refused longest ago.
 
         New ones of which no step has begun come first in their namespace: their first pod can
         still follow.
@@ -51,9 +51,9 @@ class FirstPlans:
         ]
         refused.sort(key=lambda run: self._tried_at.get(run.key, 0.0))
         work = map(work_of, (*new, *refused))
-        chosen = self.turns.take(work, most=PLANS_PER_EVALUATION)
-        self._tried_at |= {run.key: monotonic_seconds for run in chosen}
-        return chosen
+        for run in self.turns.take(work, most=PLANS_PER_EVALUATION):
+            self._tried_at[run.key] = monotonic_seconds
+            yield run
 
     def awaited(self) -> frozenset[RunKey]:
         """Return the runs whose plan is still to be tried for the first time."""

@@ -149,36 +149,50 @@ class PlacementPublisher:
         )
         run.promises.is_counted = publication.closed
 
-    def due(
-        self, run: TrackedRun, epoch: int, now: datetime, monotonic_seconds: float
-    ) -> list[WritePlacement | Announce]:
-        """Return what to write about a run now; set its plan to what fits the object, or refuse it.
+    def is_due(self, run: TrackedRun, epoch: int, monotonic_seconds: float) -> bool:
+        """Return whether something is to be written or said about a run now.
 
         Args:
             run: run as of its last evaluation.
             epoch: epoch of the planner's Lease.
-            now: the time.
             monotonic_seconds: the time on the monotonic clock.
         """
         publication = self._publications.get(run.key)
         if publication is None or publication.uid != run.observed.uid:
             if run.observed.ended:
-                return []  # the run had ended before this planner saw it
+                return False  # the run had ended before this planner saw it
             publication = self._publications[run.key] = _Publication(run.observed.uid)
         if publication.closed and publication.published is None and run.observed.ended:
-            return []
+            return False
         # Somebody can retry a failed run: its object stays the same.
         publication.closed = False
         pause_seconds = self.params.retry_seconds * 2 ** min(publication.refusals, _MOST_DOUBLINGS)
         if lasts(pause_seconds, publication.paused_at, monotonic_seconds):
-            return []
+            return False
+        publishing = _state_of(run, publication.state, epoch)
+        if self._must_write(publication, publishing, monotonic_seconds):
+            return True
+        publication.closed = run.observed.ended and publication.published == publishing
+        return bool(run.refusal) and not publication.announced
+
+    def due(
+        self, run: TrackedRun, epoch: int, now: datetime, monotonic_seconds: float
+    ) -> list[WritePlacement | Announce]:
+        """Return what to write about a run; set its plan to what fits the object, or refuse it.
+
+        Args:
+            run: run for which `is_due`.
+            epoch: epoch of the planner's Lease.
+            now: the time.
+            monotonic_seconds: the time on the monotonic clock.
+        """
+        publication = self._publications[run.key]
         actions: list[WritePlacement | Announce] = []
         if run.refusal and not publication.announced:
             publication.announced = True
             actions.append(Announce(run.key, run.observed.owner, run.refusal))
         publishing = _state_of(run, publication.state, epoch)
-        if not self._is_due(publication, publishing, monotonic_seconds):
-            publication.closed = run.observed.ended and publication.published == publishing
+        if not self._must_write(publication, publishing, monotonic_seconds):
             return actions
         try:
             built = placement_of(run, publication.state, epoch, now)
@@ -255,7 +269,7 @@ class PlacementPublisher:
         publication.refusals = 0
         publication.paused_at = monotonic_seconds
 
-    def _is_due(
+    def _must_write(
         self, publication: _Publication, publishing: _PublishedState, monotonic_seconds: float
     ) -> bool:
         published = publication.published

@@ -84,24 +84,26 @@ class RunPlans:
             now: the time.
             may_be_large: whether it may be one that takes long: its turn comes after the plans.
         """
-        due = self.intake.due(now, may_be_large=may_be_large)
-        unread = [run for run in due if run.is_unread]
-        for run in due:
+        was_unread: dict[TrackedRun, bool] = {}
+        for run in self.intake.due(now, may_be_large=may_be_large):
+            was_unread[run] = run.is_unread
             self._take_turn(run, partial(self._read, run))
-        if due:
+        if was_unread:
             # By now it is known how many steps they have.
             self.intake.settle(now)
-        return [run for run in unread if run.reading is not None]
+        return [run for run, is_new in was_unread.items() if is_new and run.reading is not None]
 
     def update(self, now: datetime, monotonic_seconds: float) -> PlanUpdate:
         """Evaluate what has changed, plan new ones, and return what to search next."""
         evaluated = self._to_evaluate(monotonic_seconds)
         for run in evaluated:
-            self._take_turn(run, partial(self._evaluate, run, now, monotonic_seconds))
-        planned = self.first_plans.due(monotonic_seconds)
-        for new in planned:
+            with self.turns.timed(run.key.namespace):
+                self._take_turn(run, partial(self._evaluate, run, now, monotonic_seconds))
+        planned: list[OpenRun] = []
+        for new in self.first_plans.due(monotonic_seconds):
             turn = partial(self.planner.plan_at_once, new, now, monotonic_seconds)
             self._take_turn(new.tracked, turn)
+            planned.append(new)
         next_round = self.planner.next_round(now, monotonic_seconds)
         self._warnings.take_turn(
             WITHOUT_PAST_RUNS, partial(self.promising.promise, now, monotonic_seconds)

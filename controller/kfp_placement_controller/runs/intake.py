@@ -6,7 +6,7 @@ runs without a plan. Ended runs are kept, as somebody may retry them, while open
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -42,8 +42,8 @@ class Intake:
     _ended: dict[str, dict[RunKey, int]] = field(default_factory=dict)
     _to_announce: list[TrackedRun] = field(default_factory=list)
 
-    def due(self, now: datetime, *, may_be_large: bool) -> list[TrackedRun]:
-        """Return the runs to read now; open ones come first, and the oldest of each namespace.
+    def due(self, now: datetime, *, may_be_large: bool) -> Iterator[TrackedRun]:
+        """Yield the runs to read now; open ones come first, and the oldest of each namespace.
 
         Args:
             now: the time.
@@ -56,9 +56,8 @@ class Intake:
         ]
         # Many runs may have ended before this planner began: those that go on come first.
         opened = [each for each in work if not each.on.observed.ended]
-        chosen = self.turns.take(opened or work, may_be_large=may_be_large)
-        self.has_backlog = len(chosen) < len(stale)
-        return chosen
+        yield from self.turns.take(opened or work, may_be_large=may_be_large)
+        self.has_backlog = any(run.stale for run in stale)
 
     def settle(self, now: datetime) -> None:
         """Decide which runs are in the budget of their namespace: runs come, grow and end."""

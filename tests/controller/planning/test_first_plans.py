@@ -61,7 +61,7 @@ def first_plans(planner):
 
 def test_runs_never_tried_go_first_oldest_first(first_plans, planner, runs):
     planner.refuse(runs[:3])
-    assert first_plans.due(100) == runs[3 : 3 + PLANS_PER_EVALUATION]
+    assert list(first_plans.due(100)) == runs[3 : 3 + PLANS_PER_EVALUATION]
     assert first_plans.awaited() == {run.key for run in runs[3:]}
 
 
@@ -69,20 +69,20 @@ def test_new_runs_whose_first_pod_can_be_in_time_go_before_those_that_have_begun
     for run in runs[:3]:
         run.statuses["first"] = StepStatus(started_at=START)
     waiting = runs[3:]
-    assert first_plans.due(100) == waiting[:PLANS_PER_EVALUATION]
+    assert list(first_plans.due(100)) == waiting[:PLANS_PER_EVALUATION]
     for run in waiting:
         run.needs_plan = False
-    assert first_plans.due(100) == runs[:3]
+    assert list(first_plans.due(100)) == runs[:3]
 
 
 def test_those_refused_take_turns_and_each_has_one_in_a_second(first_plans, planner, runs):
     planner.refuse(runs)
-    assert first_plans.due(100) == runs[:PLANS_PER_EVALUATION]
-    assert first_plans.due(100.1) == runs[PLANS_PER_EVALUATION:]
-    assert first_plans.due(100.2) == []
+    assert list(first_plans.due(100)) == runs[:PLANS_PER_EVALUATION]
+    assert list(first_plans.due(100.1)) == runs[PLANS_PER_EVALUATION:]
+    assert list(first_plans.due(100.2)) == []
     assert not first_plans.awaited()
-    assert first_plans.due(101) == runs[:PLANS_PER_EVALUATION]
-    assert first_plans.due(102) == runs[PLANS_PER_EVALUATION:]
+    assert list(first_plans.due(101)) == runs[:PLANS_PER_EVALUATION]
+    assert list(first_plans.due(102)) == runs[PLANS_PER_EVALUATION:]
 
 
 def test_one_that_could_be_planned_by_now_gets_its_turn(first_plans, planner, runs):
@@ -90,7 +90,7 @@ def test_one_that_could_be_planned_by_now_gets_its_turn(first_plans, planner, ru
     planner.refuse(runs)
     late = runs[-1]
     for tenth in range(30):
-        if late in first_plans.due(100 + tenth / 10):
+        if late in list(first_plans.due(100 + tenth / 10)):
             late.needs_plan = False
     assert not late.needs_plan
 
@@ -98,5 +98,5 @@ def test_one_that_could_be_planned_by_now_gets_its_turn(first_plans, planner, ru
 def test_a_run_with_a_plan_is_left_alone(first_plans, runs):
     for run in runs:
         run.needs_plan = False
-    assert first_plans.due(100) == []
+    assert list(first_plans.due(100)) == []
     assert not first_plans.awaited()

@@ -1,15 +1,37 @@
 """Whose work comes next, and how much of it is done in a tick."""
 
+from typing import Any
+
 import pytest
 
 from kfp_placement_controller.runs.turns import SLICE_STEPS, Turns, Work
 
 
+class Clock:
+    """Goes on by hand."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
 @pytest.fixture
-def turns():
-    turns = Turns()
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def turns(clock):
+    turns = Turns(clock)
     turns.begin(0.0)
     return turns
+
+
+def take(turns: Turns, asked: list[Work[str]], **options: Any) -> list[str]:
+    """What is done in a tick."""
+    return list(turns.take(asked, **options))
 
 
 def work(namespace: str, *steps: float) -> list[Work[str]]:
@@ -19,41 +41,93 @@ def work(namespace: str, *steps: float) -> list[Work[str]]:
 
 def test_the_namespace_that_asks_for_least_comes_first_and_keeps_its_own_order(turns):
     asked = [*work("large", 300, 10), *work("small", 30, 20)]
-    assert turns.take(asked) == ["small-0", "small-1", "large-0", "large-1"]
+    assert take(turns, asked) == ["small-0", "small-1", "large-0", "large-1"]
 
 
 def test_many_small_pieces_count_together(turns):
     asked = [*work("tiny", *[10] * 50), *work("small", 200)]
-    assert turns.take(asked, most=2) == ["small-0", "tiny-0"]
+    assert take(turns, asked, most=2) == ["small-0", "tiny-0"]
 
 
 def test_a_slice_ends_before_what_does_not_fit(turns):
     asked = [*work("small", 10), *work("large", SLICE_STEPS)]
-    assert turns.take(asked) == ["small-0"]
-    assert turns.take(work("large", SLICE_STEPS)) == ["large-0"]
+    assert take(turns, asked) == ["small-0"]
+    assert take(turns, work("large", SLICE_STEPS)) == ["large-0"]
 
 
 def test_a_tick_does_one_piece_that_is_larger_than_a_slice(turns):
     large = work("large", 6 * SLICE_STEPS)
-    assert turns.take(large, may_be_large=False) == []
-    assert turns.take(large) == ["large-0"]
-    assert turns.take(work("other", 2 * SLICE_STEPS)) == []
+    assert take(turns, large, may_be_large=False) == []
+    assert take(turns, large) == ["large-0"]
+    assert take(turns, large) == []
+    assert take(turns, work("other", 7 * SLICE_STEPS)) == []
     turns.begin(1.0)
-    assert turns.take(work("other", 2 * SLICE_STEPS)) == ["other-0"]
+    assert take(turns, work("other", 7 * SLICE_STEPS)) == ["other-0"]
+
+
+def test_who_comes_first_need_not_wait_for_the_next_tick(turns):
+    take(turns, work("large", 6 * SLICE_STEPS))
+    assert take(turns, work("other", 2 * SLICE_STEPS)) == ["other-0"]
+
+
+def test_after_a_large_piece_comes_a_tick_without_in_which_others_are_served(turns):
+    large, small = work("large", 6 * SLICE_STEPS), work("small", 10)
+    ticks = []
+    for tick in range(5):
+        turns.begin(tick / 10)
+        ticks.append((take(turns, small, may_be_large=False), take(turns, large)))
+    assert [bool(done) for _, done in ticks] == [True, False, True, False, True]
+    assert all(done for done, _ in ticks)
+
+
+def test_alone_a_large_namespace_rests_in_no_tick(turns):
+    for tick in range(3):
+        turns.begin(tick / 10)
+        assert take(turns, work("large", 6 * SLICE_STEPS))
+
+
+def test_a_slice_ends_when_its_time_is_over(turns, clock):
+    done = []
+    for piece in turns.take(work("slow", 400, 400)):
+        done.append(piece)
+        clock.seconds += 0.07
+    assert done == ["slow-0"]
+
+
+def test_work_counts_by_the_time_that_it_takes(turns, clock):
+    for _ in turns.take(work("slow", 20)):
+        clock.seconds += 2.0
+    assert take(turns, [*work("slow", 20), *work("other", 900)], most=1) == ["other-0"]
+
+
+def test_what_takes_long_for_its_steps_counts_as_large_from_then_on(turns, clock):
+    for _ in turns.take(work("slow", 20)):
+        clock.seconds += 2.0
+    turns.begin(10.0)
+    assert take(turns, work("other", 20), may_be_large=False) == ["other-0"]
+    assert take(turns, work("slow", 20), may_be_large=False) == []
+    turns.begin(3600.0)
+    assert take(turns, work("slow", 20), may_be_large=False) == ["slow-0"]
+
+
+def test_work_that_nobody_asks_for_in_turn_counts_too(turns, clock):
+    with turns.timed("patched"):
+        clock.seconds += 1.0
+    assert take(turns, [*work("patched", 20), *work("other", 900)], most=1) == ["other-0"]
 
 
 def test_who_had_much_lately_comes_later(turns):
-    turns.take(work("before", SLICE_STEPS))
+    take(turns, work("before", SLICE_STEPS))
     asked = [*work("before", 10), *work("other", 500)]
-    assert turns.take(asked, most=1) == ["other-0"]
+    assert take(turns, asked, most=1) == ["other-0"]
     turns.begin(3600.0)
-    assert turns.take(asked, most=1) == ["before-0"]
+    assert take(turns, asked, most=1) == ["before-0"]
 
 
 def test_a_large_namespace_gets_its_turn_beside_small_ones_that_never_stop(turns):
     for tick in range(100):
         turns.begin(tick / 10)
         asked = [*work("large", 5000), *work("small", 400)]
-        if "large-0" in turns.take(asked):
+        if "large-0" in take(turns, asked):
             break
     assert 5 < tick < 20

@@ -26,7 +26,7 @@ from kfp_placement_controller.planning.needs.run_needs import RunNeed
 from kfp_placement_controller.planning.round_builder import RoundBuilder
 from kfp_placement_controller.runs.planner_parameters import PLANS_PER_EVALUATION
 from kfp_placement_controller.runs.run_registry import RunRegistry
-from kfp_placement_controller.runs.turns import SLICE_STEPS, Turns, Work, steps_to_read
+from kfp_placement_controller.runs.turns import Slice, Turns, Work, steps_to_read
 from kfp_placement_controller.sources.source import ObservedRun
 from kfp_placement_controller.warning_log import WarningLog
 from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE
@@ -154,24 +154,23 @@ class RunRequests:
         news = self._news.due(monotonic_seconds)
         self._changed |= dict.fromkeys(chain(to_retry, self._with_new_plans(), news))
         keys = sorted(self._without_awaited(monotonic_seconds), key=self._place)
-        plans, steps = 0, 0.0
+        plans, now = 0, Slice(self.turns)
         for work in self.turns.order(map(self._work_on, keys)):
             key = work.on
             # Deleted first, so that a defect in one run does not hide the next ones forever.
             del self._changed[key]
             need = self._needs.get(key)
             must_plan = need is not None and self._must_plan(need)
-            if must_plan and (plans >= PLANS_PER_EVALUATION or steps > SLICE_STEPS):
+            if must_plan and (plans >= PLANS_PER_EVALUATION or not now.has_room_for(work)):
                 self._changed[key], self.has_backlog = None, True
                 break
             self._tried_at.pop(key, None)
             if need is None:
                 continue
             if must_plan:
-                self._plan(need)
-                work = self._work_on(key)
-                self.turns.count(work.namespace, work.steps)
-                plans, steps = plans + 1, steps + work.steps
+                with now.spent_on(work):
+                    self._plan(need)
+                plans += 1
             if self._awaits_past(need, monotonic_seconds):
                 # The stored one was written with the past, which this planner will know soon.
                 self._changed[key] = None
