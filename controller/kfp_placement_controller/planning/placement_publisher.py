@@ -150,7 +150,7 @@ class PlacementPublisher:
         run.promises.is_counted = publication.closed
 
     def is_due(self, run: TrackedRun, epoch: int, monotonic_seconds: float) -> bool:
-        """Return whether something is to be written or said about a run now.
+        """Return whether something must be written or said about a run now.
 
         Args:
             run: run as of its last evaluation.

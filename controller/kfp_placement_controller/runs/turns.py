@@ -7,7 +7,6 @@ lately and little is asked for; so a team with one run is served at once beside 
 of steps, and the latter is served as soon as the others have had as much.
 """
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -77,12 +76,12 @@ def steps_to_read(steps: int, observed: ObservedRun) -> int:
 
 @dataclass
 class _Account:
-    """What was done for a namespace lately, in steps.
+    """Account of what was done for a namespace lately, in steps.
 
     Attributes:
         done: all work, at least by the time that it took.
-        asked: the part of it that was asked for in turn, by its steps.
-        taken: the same part, at least by the time that it took.
+        asked: work that was asked for in turn, by its steps.
+        taken: work that was asked for in turn, at least by the time that it took.
     """
 
     done: float = 0.0
@@ -91,7 +90,7 @@ class _Account:
 
     @property
     def price(self) -> float:
-        """How many times as long as that of ordinary runs its work takes."""
+        """Ratio of the time that its work takes to that of ordinary runs of as many steps."""
         return max(1.0, self.taken / self.asked) if self.asked else 1.0
 
 
@@ -100,18 +99,18 @@ class Turns:
     """Accounts of the namespaces, and the order of work that follows.
 
     Attributes:
-        clock: function that returns seconds that only grow.
+        clock: function that returns seconds that only grow; without it, work counts by its steps.
     """
 
-    clock: Callable[[], float] = time.monotonic
+    clock: Callable[[], float] = lambda: 0.0
     _accounts: dict[str, _Account] = field(default_factory=dict)
     _counted_at: float | None = None
     _is_begun: bool = False
-    """Whether something was asked for in turn, and done, in this tick."""
+    """True if something was asked for in turn, and done, in this tick."""
     _large: _Account | None = None
     """Account of who had a large piece in this tick; None = nobody had."""
     _rests: bool = False
-    """Whether somebody had one in the tick before."""
+    """True if somebody had one in the tick before."""
 
     def begin(self, monotonic_seconds: float) -> None:
         """Begin a tick; of what was done in earlier ones, a part is forgotten."""
@@ -198,7 +197,7 @@ class Turns:
 
 @dataclass
 class Slice:
-    """What may be done of one kind of work in a tick: some, or one piece that is larger.
+    """Slice of one kind of work that is done in a tick: some pieces, or one that is larger.
 
     Attributes:
         turns: turns of the namespaces.
