@@ -7,6 +7,9 @@ from typing_extensions import override
 NOT_USED = "not-used"
 """Code of notices about fields of a run's file that a plan does not use, and that may change it."""
 
+HIDDEN_DEMAND = "hidden-demand"
+"""Code of notices about what a run's file says of its pods, and a plan does not have."""
+
 RECURSIVE_TEMPLATE = "recursive-template"
 """Code of notices about templates that call themselves."""
 
@@ -33,7 +36,8 @@ _REFUSED = frozenset(
 
 _BEYOND_PLANS = _REFUSED | frozenset(
     f"""
-    {NOT_USED} resource-claims pod-affinity template-elsewhere {RECURSIVE_TEMPLATE} dag-target
+    {NOT_USED} {HIDDEN_DEMAND} {RECURSIVE_TEMPLATE}
+    resource-claims pod-affinity template-elsewhere dag-target
     made-pods made-pods-without-room lifecycle-hook lock parallelism
     unknown-resources unknown-patch unknown-constraint unknown-pause waits-for-person no-pod
     folded-field unknown-claim missing-claim ambiguous-claim unknown-access-mode workspace-path
@@ -49,6 +53,7 @@ What a plan assumes and counts, such as run times, widths of loops and images, i
 
 _HIDING_DEMAND = frozenset(
     {
+        HIDDEN_DEMAND,
         "folded-field",
         "lifecycle-hook",
         RECURSIVE_TEMPLATE,

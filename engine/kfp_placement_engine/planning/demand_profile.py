@@ -2,7 +2,8 @@
 
 Pods take what they request from their start to their end; one that ends at a moment frees its room
 before another starts. Every resource has its own peak over time. Where branches exclude each other,
-the outcome that takes most counts; what runs only after a failure does not.
+the outcome that takes most counts. What runs only after a failure counts as if it always ran, since
+whoever writes a run decides whether it fails.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -18,7 +19,6 @@ from kfp_placement_engine.lowering.branches import (
     Path,
     branch_arrays,
     has_branches,
-    path_of,
     paths_of_groups,
 )
 from kfp_placement_engine.lowering.pods import DRIVER_REQUESTS
@@ -43,9 +43,10 @@ class DemandProfile:
                 others its steps wait, its peaks are too low, and too many runs are admitted.
             graph: run that was planned; it says which steps make workers.
         """
-        paths = {step.name: path_of(step) for step in graph.steps}
+        paths = {step.name: step.branches for step in graph.steps}
         if has_branches(graph):
-            paths |= {name or ROOT_NAME: path for name, path in paths_of_groups(graph).items()}
+            groups = paths_of_groups(graph).items()
+            paths |= {name or ROOT_NAME: _known(path) for name, path in groups}
         drivers = [
             _Row(
                 driver.name,
@@ -56,11 +57,10 @@ class DemandProfile:
             )
             for driver in plan.drivers
         ]
-        pods = [*drivers, *_pods_of(plan, graph)]
-        rows = [row for row in pods if AFTER_FAILURE not in row.path]
+        rows = [*drivers, *_pods_of(plan, graph)]
         self._pods = _table(rows)
         self._owners = tuple(row.owner for row in rows)
-        self._drivers = sum(AFTER_FAILURE not in driver.path for driver in drivers)
+        self._drivers = len(drivers)
 
     def left(self, ended: Collection[str] = (), running: Collection[str] = ()) -> Demand:
         """Return the demand of the steps that are left.
@@ -86,6 +86,11 @@ class DemandProfile:
         ]
         runs = [owner in running and row >= self._drivers for row, owner in enumerate(self._owners)]
         return self._pods.left(np.array(over, np.bool_), np.array(runs, np.bool_)).demand()
+
+
+def _known(path: Path) -> Path:
+    """Return the branches around a driver without that of what runs only after a failure."""
+    return tuple(branch for branch in path if branch != AFTER_FAILURE)
 
 
 class _Row(NamedTuple):
@@ -126,7 +131,7 @@ def _pods_of(plan: Plan, graph: RunGraph) -> Iterator[_Row]:
         if not step.needs_node:
             continue
         made = workers.get(step.name, ())
-        path = path_of(step.spec)
+        path = step.spec.branches
         yield _Row(step.name, start, end, step.requests, in_gang=bool(made), path=path)
         for group in made:
             yield _Row(step.name, start, end, group.requests, group.count, in_gang=True, path=path)

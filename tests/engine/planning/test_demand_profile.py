@@ -230,6 +230,19 @@ def test_workers_are_held_from_the_start_to_the_end_of_their_step():
     assert DemandProfile(plan, run).left(["launch"]) == Demand(peak={"cpu": 2000, "pods": 1})
 
 
+def test_what_runs_only_after_a_failure_counts_as_if_it_ran():
+    """Whoever writes a run decides whether it fails."""
+    run = a_run(
+        a_step("train", cpu=1),
+        a_step("again", "train", cpu=3, after_failure=True),
+        a_step("report", "train", cpu=2),
+    )
+    plan = quick(run, a_cluster(a_node(cpu=8)), assumptions=ROUND_NUMBERS)
+    profile = DemandProfile(plan, run)
+    assert profile.left().peak == {"cpu": 5000, "pods": 2}
+    assert profile.left(["train", "again"]).peak == {"cpu": 2000, "pods": 1}
+
+
 def test_an_empty_plan_needs_nothing():
     plan = replace(a_plan(), steps=())
     assert DemandProfile(plan, a_run()).left() == Demand()

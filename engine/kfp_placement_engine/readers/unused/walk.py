@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.model.notices import NOT_USED, Notice
+from kfp_placement_engine.model.notices import HIDDEN_DEMAND, NOT_USED, Notice
 from kfp_placement_engine.readers.text.documents import RUN_MAX_BYTES, load_documents
 from kfp_placement_engine.readers.text.fields import Fields, RawMapping
 from kfp_placement_engine.readers.text.place import UNNAMED, Place
@@ -83,6 +83,7 @@ class UnusedFields:
         self._unused: dict[tuple[str, Effect], list[Place]] = {}
         self._unknown: dict[str, str] = {}
         self._folded: dict[str, str] = {}
+        self._removing: dict[str, None] = {}
         if spec is not None:
             self.look_at(spec.raw, WORKFLOW_SPEC, _SPEC)
 
@@ -141,6 +142,8 @@ class UnusedFields:
             return
         if isinstance(patch, dict):
             self.look_at(patch, POD_SPEC, place)
+            if _removes(patch):
+                self._removing[place.spelled] = None
 
     def notices(self) -> Iterator[Notice]:
         """Yield one notice for each field that is not used, and one for unknown fields."""
@@ -155,6 +158,9 @@ class UnusedFields:
             where = self._some(f"{field} for {name}" for field, name in self._folded.items())
             message = f"fields are not used whose case is another, but Argo may use them: {where}"
             yield Notice("folded-field", message)
+        if self._removing:
+            message = "null and directives such as $patch are not used, with which a patch removes"
+            yield Notice(HIDDEN_DEMAND, f"{message} what a pod has: {self._some(self._removing)}")
 
     def _some(self, places: Iterable[str]) -> str:
         """Return the first of the places, without their file, and how many more there are."""
@@ -167,6 +173,14 @@ class UnusedFields:
 def _by_folded_name(fields: FieldList) -> Mapping[str, str]:
     """Return the names of fields as Go compares them, which reads JSON without regard to case."""
     return {name.casefold(): name for name in fields.names}
+
+
+def _removes(patch: Any) -> bool:
+    """Return whether a strategic merge patch removes something, perhaps a request below a limit."""
+    if isinstance(patch, dict):
+        is_directive = any(str(key).startswith("$") for key in patch)
+        return is_directive or any(map(_removes, patch.values()))
+    return patch is None or (isinstance(patch, list) and any(map(_removes, patch)))
 
 
 def _item(place: Place, name: object) -> Place:

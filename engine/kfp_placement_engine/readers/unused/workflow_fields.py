@@ -43,13 +43,12 @@ _STEP = FieldList(modelled=_CALL, irrelevant="continueOn").with_types(
 )
 
 TEMPLATE = FieldList(
-    modelled="activeDeadlineSeconds data http inputs memoize metadata name nodeSelector"
+    modelled="activeDeadlineSeconds daemon data http inputs memoize metadata name nodeSelector"
     " outputs parallelism pendingTimeout plugin podResources resource resourceClaims suspend"
     " synchronization timeout tolerations",
     irrelevant="annotations archiveLocation automountServiceAccountToken executor failFast"
     " hostAliases metrics securityContext serviceAccountName",
     named={
-        "daemon": Effect("its pod runs on until the run ends"),
         "priorityClassName": PRIORITY_CLASS,
         "schedulerName": SCHEDULER_NAME,
     },

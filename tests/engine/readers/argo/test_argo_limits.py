@@ -7,6 +7,7 @@ import pytest
 
 from kfp_placement_engine import ReadOptions, RunGraph, read_run_file
 from kfp_placement_engine.exceptions import InputError, RequestError
+from kfp_placement_engine.model.notices import HIDDEN_DEMAND
 from kfp_placement_engine.model.run_graph import StepKind
 from kfp_placement_engine.planning.given_values import with_refusals
 from kfp_placement_engine.readers.text.fields import Fields as PlainFields
@@ -129,7 +130,7 @@ def test_a_lock_under_its_former_name_counts_and_is_named(synchronization, limit
     """Argo 4.1.2 runs such steps beside each other, Argo 3 does not."""
     templates = [dag(task("w", withItems=SIX)), locked(**synchronization)]
     graph = read(templates, options={"semaphores": limits})
-    assert (minutes(graph), notice_codes(graph)) == (6, ["lock", "shared-lock"])
+    assert (minutes(graph), notice_codes(graph)) == (6, [HIDDEN_DEMAND, "shared-lock"])
     golden(str(graph.notices[0]))
 
 
@@ -342,7 +343,7 @@ def test_a_lock_of_the_whole_workflow_and_a_daemon_are_named():
     server = {**WORK, "name": "server", "daemon": True}
     lock = {"mutexes": [{"name": "m"}]}
     graph = read([dag(task("A", "server"), task("B")), server, WORK], synchronization=lock)
-    assert notice_codes(graph) == ["not-used", "shared-lock"]
+    assert notice_codes(graph) == [HIDDEN_DEMAND, "shared-lock"]
     assert graph.notices[1].message.startswith("the run takes mutex m")
 
 

@@ -169,9 +169,8 @@ def test_a_patch_with_tags_is_looked_at():
             "topologySpreadConstraints: [{topologyKey: zone, maxSkew: 1}]",
             "topologySpreadConstraints is not used: its pods are spread over nodes or zones",
         ),
-        ("daemon", True, "daemon is not used: its pod runs on until the run ends"),
     ],
 )
-def test_pods_beside_others_and_daemons_are_named(field, value, effect):
+def test_pods_beside_others_are_named(field, value, effect):
     (message,) = messages({"name": "main", **POD, field: value})
     assert message.startswith(effect)

@@ -27,6 +27,8 @@ def input_defaults(template: Fields, tags: TagReader) -> dict[str, Any]:
     values = {
         each.text("name"): unjudged.text(each.get("value", each.get("default")))
         for each in template.fields("inputs").each("parameters")
+        # A ConfigMap wins over what is beside it.
+        if each.fields("valueFrom").get("configMapKeyRef") is None
     }
     return {
         name: value.value

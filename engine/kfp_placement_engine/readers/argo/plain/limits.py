@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from kfp_placement_engine.model.notices import Notice
+from kfp_placement_engine.model.notices import HIDDEN_DEMAND, Notice
 from kfp_placement_engine.readers.argo.tags import TagReader
 from kfp_placement_engine.readers.text.fields import Fields, RawMapping
 from kfp_placement_engine.readers.text.place import MAX_COUNT, mapping_or_empty
@@ -55,7 +55,7 @@ def renamed_locks(template: Fields) -> Iterator[Notice]:
     for name, names in (("mutex", "mutexes"), ("semaphore", "semaphores")):
         if synchronization.get(name) is not None:
             problem = f"Argo 4 ignores its {name}, with which the plan is made; write {names}"
-            yield Notice("lock", f"{template.place.spelled}: {problem}, a list")
+            yield Notice(HIDDEN_DEMAND, f"{template.place.spelled}: {problem}, a list")
 
 
 def semaphore_limits(config_map: RawMapping, namespace: str = "") -> dict[str, int]:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from kfp_placement_engine.model.notices import RECURSIVE_TEMPLATE, Notice
 from kfp_placement_engine.readers.argo.plain.callees import Callee, CalleeFinder
+from kfp_placement_engine.readers.argo.plain.hidden_demand import hidden_demand
 from kfp_placement_engine.readers.argo.plain.inputs_outputs import (
     input_defaults,
     outputs_of,
@@ -137,7 +138,7 @@ class TemplateReader:
         """
         self.unused.look_at_template(template)
         merged = with_defaults(self._defaults, template)
-        self.notices += renamed_locks(merged)
+        self.notices += (*renamed_locks(merged), *hidden_demand(merged, spec))
         if not _is_dag(merged):
             return template_leaf(merged, spec, self._tags.at(template.place))
         self.notices += refused_limits(template)
