@@ -46,7 +46,7 @@ class DemandProfile:
         paths = {step.name: step.branches for step in graph.steps}
         if has_branches(graph):
             groups = paths_of_groups(graph).items()
-            paths |= {name or ROOT_NAME: _known(path) for name, path in groups}
+            paths |= {name or ROOT_NAME: _without_failures(path) for name, path in groups}
         drivers = [
             _Row(
                 driver.name,
