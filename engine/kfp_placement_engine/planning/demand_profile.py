@@ -88,7 +88,7 @@ class DemandProfile:
         return self._pods.left(np.array(over, np.bool_), np.array(runs, np.bool_)).demand()
 
 
-def _known(path: Path) -> Path:
+def _without_failures(path: Path) -> Path:
     """Return the branches around a driver without that of what runs only after a failure."""
     return tuple(branch for branch in path if branch != AFTER_FAILURE)
 
