@@ -1,4 +1,7 @@
-"""Pods, and requests of pods, that a plan does not have although a template's file says them."""
+"""Pods, and requests of pods, that a plan does not have although a template says them.
+
+A module of its own because what a queue must not overlook is listed in one place.
+"""
 
 from collections.abc import Iterator
 
