@@ -15,12 +15,7 @@ from urllib.parse import urlsplit
 from typing_extensions import override
 
 from kfp_placement._input_file import InputFile
-from kfp_placement.clusters.web_addresses import (
-    CheckedHttp,
-    CheckedHttps,
-    Connections,
-    RedirectError,
-)
+from kfp_placement.clusters.web_addresses import CheckedHandler, Connections, RedirectError
 from kfp_placement_engine.exceptions import EngineError, InputError, InputNotFoundError, LimitError
 from kfp_placement_engine.views.formatting import shown
 
@@ -99,8 +94,7 @@ def _fetch(url: str, connections: Connections, put: Callable[[bytes | Exception]
     request = urllib.request.Request(
         url, headers={"User-Agent": "kfp-placement", "Accept-Encoding": "identity"}
     )
-    checked = (CheckedHttp(connections), CheckedHttps(connections))
-    opener = urllib.request.build_opener(_Redirects, *checked)
+    opener = urllib.request.build_opener(_Redirects, CheckedHandler(connections))
     try:
         with opener.open(request, timeout=MOST_SECONDS) as response:
             promised = response.length or 0

@@ -168,8 +168,8 @@ class RedirectError(OSError):
     """A redirect leads to an address that is not allowed."""
 
 
-class CheckedHttp(urllib.request.HTTPHandler):
-    """Opener of `http` by the rules of `Connections`."""
+class CheckedHandler(urllib.request.HTTPSHandler, urllib.request.HTTPHandler):
+    """Opener of `http` and `https` by the rules of `Connections`."""
 
     def __init__(self, connections: Connections) -> None:
         """Take the connections of the download."""
@@ -179,39 +179,26 @@ class CheckedHttp(urllib.request.HTTPHandler):
     @override
     def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
         """Send a request."""
-        return self.do_open(_connection_by(self._connections, http.client.HTTPConnection, req), req)
-
-
-class CheckedHttps(urllib.request.HTTPSHandler):
-    """Opener of `https` by the rules of `Connections`."""
-
-    def __init__(self, connections: Connections) -> None:
-        """Take the connections of the download."""
-        super().__init__()
-        self._connections = connections
+        return self.do_open(self._by(http.client.HTTPConnection, req), req)
 
     @override
     def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-        """Send a request."""
-        return self.do_open(
-            _connection_by(self._connections, http.client.HTTPSConnection, req), req
-        )
+        """Send a request with TLS."""
+        return self.do_open(self._by(http.client.HTTPSConnection, req), req)
 
-
-def _connection_by(
-    connections: Connections,
-    kind: Callable[..., http.client.HTTPConnection],
-    request: urllib.request.Request,
-) -> Callable[..., http.client.HTTPConnection]:
-    """Return what makes the connection for a request."""
-    is_proxied = request.has_proxy() or getattr(request, "_tunnel_host", None)
-    host = unquote(urlsplit(request.full_url).hostname or "")
-
-    def make(*arguments: Any, **options: Any) -> http.client.HTTPConnection:
-        made = kind(*arguments, **options)
+    def _by(
+        self, kind: Callable[..., http.client.HTTPConnection], request: urllib.request.Request
+    ) -> Callable[..., http.client.HTTPConnection]:
+        """Return what makes the connection for a request."""
+        connections = self._connections
+        is_proxied = request.has_proxy() or getattr(request, "_tunnel_host", None)
+        host = unquote(urlsplit(request.full_url).hostname or "")
         opening = partial(connections.open_proxy, host) if is_proxied else connections.open_checked
-        # The class has it so that others can replace it.
-        setattr(made, "_create_connection", opening)  # noqa: B010
-        return made
 
-    return make
+        def make(*arguments: Any, **options: Any) -> http.client.HTTPConnection:
+            made = kind(*arguments, **options)
+            # The class has it so that others can replace it.
+            setattr(made, "_create_connection", opening)  # noqa: B010
+            return made
+
+        return make

@@ -23,31 +23,6 @@ _LOG = logging.getLogger(__name__)
 _STOP_SECONDS = 2.0
 
 
-class GatesInTurn:
-    """Gates that wait to be taken off, of which each namespace gives one in turn."""
-
-    def __init__(self) -> None:
-        """Start without gates."""
-        self._waiting: InTurn[OpenGate] = InTurn()
-        self._uids: set[str] = set()
-
-    def put(self, gate: OpenGate) -> bool:
-        """Add a gate; returns False if that of the same pod waits already."""
-        pod = gate.pod
-        if pod.uid in self._uids:
-            return False
-        self._uids.add(pod.uid)
-        self._waiting.put(pod.namespace, gate)
-        return True
-
-    def take(self) -> OpenGate | None:
-        """Return the next gate, or None if none waits; its namespace comes after the others'."""
-        gate = self._waiting.take()
-        if gate is not None:
-            self._uids.discard(gate.pod.uid)
-        return gate
-
-
 @dataclass(eq=False)
 class GateWorkers:
     """A few threads that take gates off.
@@ -63,7 +38,8 @@ class GateWorkers:
     def __post_init__(self) -> None:
         """Prepare the threads without starting them."""
         self._warnings = WarningLog(__name__)
-        self._gates = GatesInTurn()
+        self._gates: InTurn[OpenGate] = InTurn()
+        self._uids: set[str] = set()
         self._changed = threading.Condition()
         self._stopping = False
         self._threads = [
@@ -90,9 +66,11 @@ class GateWorkers:
         return all(thread.is_alive() for thread in self._threads)
 
     def submit(self, gate: OpenGate) -> None:
-        """Let a gate be taken off soon; returns at once."""
+        """Let a gate be taken off soon, unless it waits already; returns at once."""
         with self._changed:
-            if self._gates.put(gate):
+            if gate.pod.uid not in self._uids:
+                self._uids.add(gate.pod.uid)
+                self._gates.put(gate.pod.namespace, gate)
                 self._changed.notify()
 
     def _next(self) -> OpenGate | None:
@@ -101,6 +79,7 @@ class GateWorkers:
             while not self._stopping:
                 gate = self._gates.take()
                 if gate is not None:
+                    self._uids.discard(gate.pod.uid)
                     return gate
                 self._changed.wait()
         return None

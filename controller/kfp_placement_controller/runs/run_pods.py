@@ -16,10 +16,11 @@ _RESOLUTION = timedelta(seconds=1)
 _DELIVERY = timedelta(seconds=1)
 """Longest time that a watch on a busy machine needs to deliver a change."""
 
-ENDED = ("Succeeded", "Failed")
-
 _KEPT_ATTEMPTS = 2
 """Pods of one purpose whose times are kept once they have ended and been deleted."""
+
+_Purpose = tuple[bool, bool, str]
+"""Purpose of a pod: whether it drives, whether a group, and the name of its step or group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class RunPod:
     @property
     def ended(self) -> bool:
         """True if its containers have ended for good."""
-        return self.pod.phase in ENDED
+        return self.pod.ended
 
 
 def moment(stated: datetime | None, seen: datetime) -> datetime:
@@ -72,14 +73,13 @@ class RunPods:
 
     index: StepIndex | None = None
     _pods: dict[str, RunPod] = field(default_factory=dict)
-    _executors: dict[str, dict[str, RunPod]] = field(default_factory=dict)
-    _drivers: dict[str, dict[str, RunPod]] = field(default_factory=dict)
-    _group_drivers: dict[str, dict[str, RunPod]] = field(default_factory=dict)
+    _of: dict[_Purpose, dict[str, RunPod]] = field(default_factory=dict)
+    """Pods of each purpose, by uid."""
 
     def use_index(self, index: StepIndex) -> None:
         """Sort all pods again by another graph."""
         self.index = index
-        self._executors, self._drivers, self._group_drivers = {}, {}, {}
+        self._of = {}
         for uid, run_pod in list(self._pods.items()):
             identity = index.of_pod(run_pod.pod)
             if identity is None and run_pod.is_gone:
@@ -107,31 +107,32 @@ class RunPods:
             return
         self._pods[pod.uid] = gone = replace(run_pod, pod=_as_gone(run_pod.pod), is_gone=True)
         self._file(gone)
-        attempts = self._same_purpose(run_pod.identity).values()
+        attempts = self._of[_purpose(run_pod.identity)].values()
         ended = sorted((each for each in attempts if each.is_gone), key=_order)
         for each in ended[:-_KEPT_ATTEMPTS]:
             self._remove(each)
 
     def executor(self, step: str) -> RunPod | None:
         """Return the pod of the last attempt at a step; None = there is none."""
-        return _last(self._executors.get(step))
+        return self._last((False, False, step))
 
     def driver(self, step: str) -> RunPod | None:
         """Return the last driver pod of a step; None = there is none."""
-        return _last(self._drivers.get(step))
+        return self._last((True, False, step))
 
     def group_driver(self, group: str) -> RunPod | None:
         """Return the last driver pod of a group; None = there is none."""
-        return _last(self._group_drivers.get(group))
+        return self._last((True, True, group))
 
     def executors(self, step: str) -> Collection[RunPod]:
         """Return the pods of all attempts at a step, as far as they were seen."""
-        return self._executors.get(step, {}).values()
+        return self._of.get((False, False, step), {}).values()
 
     def has_begun(self) -> bool:
         """Return whether any attempt at any step has got a node, even if it has ended since."""
         return any(
-            pod.bound_at is not None for pods in self._executors.values() for pod in pods.values()
+            pod.bound_at is not None and pod.identity and pod.identity.role is not PodRole.DRIVER
+            for pod in self._pods.values()
         )
 
     def __len__(self) -> int:
@@ -142,28 +143,25 @@ class RunPods:
 
     def _file(self, pod: RunPod) -> None:
         if pod.identity is not None:
-            self._same_purpose(pod.identity)[pod.pod.uid] = pod
+            self._of.setdefault(_purpose(pod.identity), {})[pod.pod.uid] = pod
 
     def _remove(self, pod: RunPod) -> None:
         del self._pods[pod.pod.uid]
         if pod.identity is not None:
-            self._same_purpose(pod.identity).pop(pod.pod.uid, None)
+            self._of[_purpose(pod.identity)].pop(pod.pod.uid, None)
 
-    def _same_purpose(self, identity: PodIdentity) -> dict[str, RunPod]:
-        """Return the pods, by uid, that execute the same step or drive the same step or group."""
-        pods = self._executors
-        if identity.role is PodRole.DRIVER:
-            pods = self._group_drivers if identity.is_group else self._drivers
-        return pods.setdefault(identity.name, {})
+    def _last(self, purpose: _Purpose) -> RunPod | None:
+        return max(self._of.get(purpose, {}).values(), key=_order, default=None)
+
+
+def _purpose(identity: PodIdentity) -> _Purpose:
+    drives = identity.role is PodRole.DRIVER
+    return drives, drives and identity.is_group, identity.name
 
 
 def _as_gone(pod: ObservedPod) -> ObservedPod:
     """Return a pod that has ended, without what counts only while it waits or runs."""
     return replace(pod, gates=(), claims=(), unscheduled=None, waiting_reason="")
-
-
-def _last(pods: dict[str, RunPod] | None) -> RunPod | None:
-    return max(pods.values(), key=_order) if pods else None
 
 
 def _order(pod: RunPod) -> tuple[int, datetime, str]:
@@ -178,7 +176,7 @@ def _advanced(before: RunPod, pod: ObservedPod, now: datetime) -> RunPod:
         bound_at = max(before.created_at, moment(pod.started_at, now))
     if running_at is None and pod.running_at is not None:
         running_at = max(bound_at or before.created_at, moment(pod.running_at, now))
-    if ended_at is None and pod.phase in ENDED:
+    if ended_at is None and pod.ended:
         begun_at = running_at or bound_at or before.created_at
         ended_at = max(begun_at, moment(pod.finished_at, now))
     return replace(before, pod=pod, bound_at=bound_at, running_at=running_at, ended_at=ended_at)

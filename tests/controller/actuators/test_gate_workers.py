@@ -4,7 +4,7 @@ import threading
 from typing import Any, cast
 
 from kfp_placement_controller.actuators import gate_workers
-from kfp_placement_controller.actuators.gate_workers import GatesInTurn, GateWorkers
+from kfp_placement_controller.actuators.gate_workers import GateWorkers
 from kfp_placement_controller.planning.gates import Cause, OpenGate
 from kfp_placement_kube.exceptions import KubernetesError
 from tests.controller.planning.builders import a_pod
@@ -15,12 +15,28 @@ def a_gate(namespace: str, name: str) -> OpenGate:
     return OpenGate(a_pod(name=name, namespace=namespace, uid=name), Cause.TURN)
 
 
-def test_a_pod_waits_once():
-    gates = GatesInTurn()
-    assert gates.put(a_gate("team", "pod"))
-    assert not gates.put(a_gate("team", "pod"))
-    gates.take()
-    assert gates.put(a_gate("team", "pod"))
+def test_a_pod_waits_once(monkeypatch):
+    opened: list[str] = []
+    last = threading.Event()
+
+    def open_gate(_client: Any, _namespace: str, name: str, *_others: Any) -> bool:
+        opened.append(name)
+        if name == "last":
+            last.set()
+        return True
+
+    monkeypatch.setattr(gate_workers, "open_gate", open_gate)
+    workers = GateWorkers(cast("Any", None), threads=1)
+    for name in ("pod", "pod", "last"):
+        workers.submit(a_gate("team", name))
+    workers.start()
+    assert last.wait(10)
+    last.clear()
+    for name in ("pod", "last"):
+        workers.submit(a_gate("team", name))
+    assert last.wait(10)
+    workers.stop()
+    assert opened == ["pod", "last"] * 2
 
 
 def test_the_planner_does_not_wait_and_a_refusal_or_a_defect_ends_no_thread(monkeypatch, caplog):

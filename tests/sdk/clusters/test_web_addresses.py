@@ -7,7 +7,7 @@ import urllib.request
 import pytest
 
 from kfp_placement.clusters.web_addresses import (
-    CheckedHttp,
+    CheckedHandler,
     Connections,
     RedirectError,
     address_kind,
@@ -98,7 +98,7 @@ def test_a_proxy_is_not_asked_for_what_is_not_followed(server, host, monkeypatch
     proxy = urllib.request.ProxyHandler({"http": f"http://127.0.0.1:{server}"})
 
     connections = Connections(first="public")
-    opener = urllib.request.build_opener(proxy, CheckedHttp(connections))
+    opener = urllib.request.build_opener(proxy, CheckedHandler(connections))
     with pytest.raises(OSError, match="whose address is"):
         opener.open(f"http://{host}/", timeout=5)
     with pytest.raises(urllib.error.HTTPError, match="404") as caught:
