@@ -11,8 +11,11 @@ from kfp_placement_controller.loops.garbage import keep_what_is_there, look_less
 from kfp_placement_controller.loops.inbox import Inbox
 from kfp_placement_engine.units.durations import whole_seconds_text
 
-LEAST_PAUSE_SECONDS = 0.05
-"""Pause after each decision, in which changes that come in bursts collect."""
+PAUSE_SECONDS = 0.2
+"""Pause after a decision, in which changes that come in bursts collect."""
+
+BACKLOG_PAUSE_SECONDS = 0.05
+"""Pause after a decision that has left work."""
 
 STUCK_SECONDS = 120.0
 """Time without progress after which a loop counts as hung; a decision takes 1 s at most."""
@@ -84,10 +87,11 @@ class DecisionLoop(ABC, Generic[DeciderT]):
             stand_for_election: function to call once, when all those objects have been taken in.
         """
         look_less_often()
+        due = self.decider.next_at(self.clock())
         while not self._stopping:
             self._came_round_at = self.monotonic()
             is_complete = not self.caught_up and is_synced()
-            if self._take() and is_complete:
+            if self._take(due) and is_complete:
                 # A replica stands for election only after it has seen everything. Until then
                 # others can lead.
                 keep_what_is_there()
@@ -95,16 +99,18 @@ class DecisionLoop(ABC, Generic[DeciderT]):
                 self.caught_up = True
             if self.caught_up and not self._stopping:
                 self._decide()
-                time.sleep(LEAST_PAUSE_SECONDS)
+            now = self.clock()
+            due = self.decider.next_at(now)
+            if self.caught_up and not self._stopping:
+                time.sleep(PAUSE_SECONDS if due > now else BACKLOG_PAUSE_SECONDS)
 
-    def _take(self) -> bool:
+    def _take(self, due: datetime) -> bool:
         """Take messages until the next decision is due; return whether no message is left.
 
         Before `caught_up` there is no time limit: a run adopts its stored plan only if all objects
         of the start are known.
         """
-        now = self.clock()
-        pause_seconds = max(0.0, (self.decider.next_at(now) - now).total_seconds())
+        pause_seconds = max(0.0, (due - self.clock()).total_seconds())
         message = self.inbox.next_message(pause_seconds)
         until = self.monotonic() + MAX_BATCH_SECONDS
         while message is not None:
