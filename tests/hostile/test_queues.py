@@ -4,6 +4,7 @@ The tenant may edit its namespace and do everything with the Workflows there.
 """
 
 import copy
+import json
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -135,7 +136,11 @@ def gains_nothing(team: Team, *names: str) -> None:
 
 def wait_for_message(team: Team, name: str, part: str) -> None:
     """Wait until the RunRequest of a run says something."""
-    wait_until(lambda: part in str(wait_status(team, name).get("message")), f"{name}: {part}", 60)
+
+    def says() -> bool:
+        return part in str(wait_status(team, name).get("message"))
+
+    wait_until(says, f"{name}: {part}", 60, lambda: request(team, name))
 
 
 def denies(account: Api, item: JsonObject, patch: JsonObject, sentence: str) -> None:
@@ -287,6 +292,68 @@ def test_a_status_that_its_creator_writes_lets_nothing_begin(team, tenant):
     gains_nothing(team, "ended", "begun", "held")
     denies(tenant, held, {"metadata": {"labels": {INSTANCE_LABEL: None}}}, "waits in a queue")
     denies(tenant, held, {"metadata": {"labels": {INSTANCE_LABEL: "x"}}}, "waits in a queue")
+
+
+def from_template(team: Team, name: str, **spec: Any) -> JsonObject:
+    """A run of WorkflowTemplate `t`, which is not made here."""
+    return {**a_run(team, name), "spec": {"workflowTemplateRef": {"name": "t"}, **spec}}
+
+
+def test_a_stored_spec_that_argo_would_join_again_hides_what_a_run_needs(team, tenant):
+    """An engine may write the status of a new run: KFP's API copies Workflows of its users."""
+    set_queue(team, quota={"resources": [{"name": "cpu", "amount": "1"}]}, holdDeadline="1s")
+    templates = [work(name="small"), work("3", name="big")]
+    stored = {"entrypoint": "small", "templates": templates}
+    forms: dict[str, JsonObject] = {
+        "entry": {"entrypoint": "big"},
+        "resumed": {"entrypoint": "big", "suspend": False},
+        "handled": {"onExit": "big"},
+        "collected": {"artifactGC": {"podSpecPatch": "{}"}},
+    }
+    for name, spec in forms.items():
+        run = from_template(team, name, **spec)
+        with pytest.raises(ApiError, match="only Argo writes into the status"):
+            tenant.create({**run, "status": {"storedWorkflowTemplateSpec": stored}})
+        team.api.create({**run, "status": {"storedWorkflowTemplateSpec": stored}})
+    for name in forms:
+        wait_for_message(team, name, "spec.unreadable of its RunQueue")
+    gains_nothing(team, *forms)
+
+
+def test_a_spec_that_argo_itself_has_stored_is_read_without_doubt(team, tenant):
+    """Whatever the run's own spec says, and also once its owner has suspended and resumed it."""
+    library = small_workflows.workflow(work("0.5", seconds=600.0))
+    arguments = {"parameters": [{"name": "text", "value": "1"}]}
+    library |= {"kind": "WorkflowTemplate", "metadata": {"name": "t", "namespace": team.name}}
+    del library["status"]
+    library["spec"] |= {"entrypoint": "work", "arguments": arguments}
+    tenant.create(library)
+    own = {"parameters": [{"name": "text", "value": 0.5}]}
+    more = {"podMetadata": {"labels": {"team": "own"}}, "tolerations": [{"key": "own"}]}
+    made = tenant.create(from_template(team, "honest", arguments=own, **more))
+    wait_for_phase(team, "honest", "Waiting")
+    annotate(team, "honest", "admit")
+
+    def is_read() -> bool:
+        stated = request(team, "honest")["spec"]
+        return not stated.get("problem") and {"name": "cpu", "amount": "500m"} in stated.get(
+            "demand", {}
+        ).get("peak", [])
+
+    for suspend in (None, True, None):
+        tenant.patch(made, {"spec": {"suspend": suspend}})
+        wait_until(is_read, "its demand", 60, lambda: team.workflow("honest"))
+
+
+def test_pods_that_delete_artifacts_and_are_patched_hide_what_a_run_needs(team, tenant):
+    set_queue(team, quota={"resources": [{"name": "cpu", "amount": "1"}]}, holdDeadline="1s")
+    artifact = {"name": "o", "path": "/o", "s3": {"key": "x"}}
+    makes = {**work(), "outputs": {"artifacts": [artifact]}}
+    three = {"containers": [{"name": "main", "resources": {"requests": {"cpu": "3"}}}]}
+    collects = {"strategy": "OnWorkflowCompletion", "podSpecPatch": json.dumps(three)}
+    create(tenant, team, "collected", makes, artifactGC=collects)
+    wait_for_message(team, "collected", "artifactGC.podSpecPatch")
+    gains_nothing(team, "collected")
 
 
 def test_a_run_is_held_however_it_is_written(team, tenant):

@@ -1,6 +1,6 @@
 """A reader of Argo Workflow objects, whoever made them, to a run graph."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from kfp_placement_engine.exceptions import (
@@ -9,15 +9,15 @@ from kfp_placement_engine.exceptions import (
     LimitError,
     RequestError,
 )
-from kfp_placement_engine.model.notices import Notice
+from kfp_placement_engine.model.notices import HIDDEN_DEMAND, Notice
 from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.readers.argo.keys import GROUP, VERSION
 from kfp_placement_engine.readers.argo.kfp.workflow import kfp_workflow_tree
 from kfp_placement_engine.readers.argo.kfp_dialect import Dialect, readable_dialect
-from kfp_placement_engine.readers.argo.plain.limits import semaphore_limits
+from kfp_placement_engine.readers.argo.plain.limits import semaphore_limits, workflow_notices
 from kfp_placement_engine.readers.argo.plain.workflow import plain_workflow_tree
 from kfp_placement_engine.readers.argo.references.template_library import TemplateLibrary
-from kfp_placement_engine.readers.argo.references.workflow_spec import run_metadata, run_spec
+from kfp_placement_engine.readers.argo.references.workflow_spec import run_metadata, run_specs
 from kfp_placement_engine.readers.expansion.expand import expand
 from kfp_placement_engine.readers.text.fields import Fields, RawMapping
 from kfp_placement_engine.readers.text.place import Place
@@ -25,6 +25,10 @@ from kfp_placement_engine.readers.tree.options import ReadOptions
 
 _NOT_NEEDED = (
     "the package is not used: this Workflow itself has the images and requests of its steps"
+)
+_OTHER_STEPS = (
+    "its spec does not ask for the steps in its status: as soon as somebody suspends or resumes the"
+    " run, Argo joins both again"
 )
 _NOT_OF_RUN = "the package is not of this run, which is planned by its outline"
 
@@ -53,7 +57,21 @@ def read_workflow(document: RawMapping, name: str, options: ReadOptions) -> RunG
     library = TemplateLibrary(
         templates.objects, stored, metadata.text("namespace"), templates.advice
     )
-    spec = run_spec(workflow, library, options)
+    spec, *others = run_specs(workflow, library, options)
+    graph = _read_spec(workflow, spec, metadata, library, options)
+    if _is_like(graph, (_read_spec(workflow, each, metadata, library, options) for each in others)):
+        return graph
+    return replace(graph, notices=(*graph.notices, Notice(HIDDEN_DEMAND, _OTHER_STEPS)))
+
+
+def _read_spec(
+    workflow: Fields,
+    spec: Fields,
+    metadata: Fields,
+    library: TemplateLibrary,
+    options: ReadOptions,
+) -> RunGraph:
+    name = workflow.place.spelled
     dialect = readable_dialect(spec.raw, workflow.mapping("metadata"), spec.place)
     if dialect.is_kfp and options.arguments:
         raise ArgumentError(
@@ -69,6 +87,8 @@ def read_workflow(document: RawMapping, name: str, options: ReadOptions) -> RunG
     def read(package: RawMapping | None) -> RunGraph:
         if dialect.is_kfp:
             tree = kfp_workflow_tree(spec, metadata, dialect, package)
+            beside = workflow_notices(spec, reads_exit=False)
+            tree = replace(tree, notices=(*tree.notices, *beside))
         else:
             is_template = workflow.text("kind").endswith("WorkflowTemplate")
             tree = plain_workflow_tree(spec, metadata, library, options, is_template=is_template)
@@ -89,6 +109,20 @@ def read_workflow(document: RawMapping, name: str, options: ReadOptions) -> RunG
     except InputError as error:
         notices.append(Notice("other-package", f"{_NOT_OF_RUN}: {error}"))
         return read(None)
+
+
+def _is_like(graph: RunGraph, others: Iterable[RunGraph]) -> bool:
+    """Return whether other specs of a run make the pods of its graph, in the same order."""
+    try:
+        return all(_pods(each) == _pods(graph) for each in others)
+    except InputError:
+        return False
+
+
+def _pods(graph: RunGraph) -> RunGraph:
+    """Return a graph without what changes no pod of it."""
+    hiding = tuple(each for each in graph.notices if each.hides_demand)
+    return replace(graph, notices=hiding, end_limit=None)
 
 
 def _semaphores(options: ReadOptions, namespace: str) -> dict[str, int]:

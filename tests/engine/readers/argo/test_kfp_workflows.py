@@ -45,6 +45,23 @@ def keys(terms: Any) -> list[str]:
     return [requirement.key for term in terms or () for requirement in term.requirements]
 
 
+@pytest.mark.parametrize(
+    "beside",
+    [
+        {"onExit": "system-container-driver"},
+        {"hooks": {"exit": {"template": "system-container-driver"}}},
+        {"hooks": {"running": {"template": "system-container-driver", "expression": "true"}}},
+        {"artifactGC": {"podSpecPatch": "{}"}},
+    ],
+    ids=str,
+)
+def test_what_kfp_never_asks_argo_for_hides_what_a_run_needs(beside):
+    run, changed = workflow(), workflow()
+    changed["spec"] |= beside
+    codes = [[each.hides_demand for each in read(each).notices] for each in (run, changed)]
+    assert [any(each) for each in codes] == [False, True]
+
+
 def test_a_submitted_run_has_its_names():
     made = workflow()
     made["metadata"] = {

@@ -7,6 +7,7 @@ import pytest
 
 from kfp_placement_engine import ReadOptions, RunGraph, read_run, read_run_file
 from kfp_placement_engine.exceptions import ArgumentError, InputError, LimitError, RequestError
+from kfp_placement_engine.model.notices import HIDDEN_DEMAND
 from kfp_placement_engine.readers.argo.references.template_library import TemplateSource, referred
 from kfp_placement_engine.readers.argo.references.workflow_spec import joined_specs
 from kfp_placement_engine.readers.argo_files import read_argo_objects
@@ -118,7 +119,79 @@ def test_a_stored_spec_is_joined_again_where_argo_does_so():
     for more, cpu in (({}, 1000), ({"suspend": False}, 3000), ({"shutdown": "Stop"}, 3000)):
         document = {**run(MAIN), "spec": {**own, **more}}
         document["status"] = {"storedWorkflowTemplateSpec": stored}
-        assert list(cpus(read(document)).values()) == [cpu], more
+        graph = read(document)
+        assert list(cpus(graph).values()) == [cpu], more
+        # Whoever suspends or resumes the run makes Argo join the specs.
+        assert [each.code for each in graph.notices if each.hides_demand] == [HIDDEN_DEMAND]
+
+
+THREE_CPU = '{"containers": [{"name": "main", "resources": {"requests": {"cpu": "3"}}}]}'
+ONE_NAMED = {"arguments": {"parameters": [{"name": "cpu", "value": "2"}]}}
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        {},
+        {"suspend": True},
+        {"suspend": False, "hooks": {}},
+        {"shutdown": "Stop"},
+        {"activeDeadlineSeconds": 0},
+        {"entrypoint": "check"},
+        ONE_NAMED,
+        {"podMetadata": {"labels": {"team": "own"}}},
+    ],
+    ids=str,
+)
+def test_a_stored_spec_that_argo_itself_has_joined_is_read_without_doubt(own):
+    own = {"workflowTemplateRef": {"name": "library"}, **own}
+    theirs = {"entrypoint": "check", "templates": [pod("check")], "priority": 1}
+    document = {**run(MAIN), "spec": own}
+    document["status"] = {"storedWorkflowTemplateSpec": joined_specs(theirs, own)}
+    graph = read(document)
+    assert cpus(graph) == {"check": 1000}
+    assert not [each for each in graph.notices if each.hides_demand]
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        {"entrypoint": "big"},
+        {"onExit": "big"},
+        {"hooks": {"running": {"template": "big", "expression": "true"}}},
+        {"podSpecPatch": THREE_CPU},
+        {"templateDefaults": {"podSpecPatch": THREE_CPU}},
+        {"artifactGC": {"podSpecPatch": "{}"}},
+        {"entrypoint": "gone"},
+        ONE_NAMED,
+    ],
+    ids=str,
+)
+def test_a_stored_spec_that_argo_has_not_joined_hides_what_the_run_needs(own):
+    stored = {
+        "entrypoint": "small",
+        "templates": [pod("small", cpu="{{workflow.parameters.cpu}}"), pod("big", cpu="3")],
+        "arguments": {"parameters": [{"name": "cpu", "value": "1"}]},
+    }
+    document = {**run(MAIN), "spec": {"workflowTemplateRef": {"name": "library"}, **own}}
+    document["status"] = {"storedWorkflowTemplateSpec": stored}
+    graph = read(document)
+    assert cpus(graph) == {"small": 1000}
+    assert any(each.code == HIDDEN_DEMAND for each in graph.notices)
+
+
+def test_a_patch_of_the_pods_that_delete_artifacts_hides_what_they_need():
+    collected = {"strategy": "OnWorkflowCompletion"}
+    own = [each.hides_demand for each in read(run(pod("main"), artifactGC=collected)).notices]
+    assert not any(own)
+    collected["podSpecPatch"] = THREE_CPU
+    (notice,) = read(run(pod("main"), artifactGC=collected)).notices
+    assert (notice.code, notice.hides_demand) == (HIDDEN_DEMAND, True)
+    referred = {"spec": {"workflowTemplateRef": {"name": "library"}}}
+    (notice,) = read(
+        run() | referred, library(pod("main"), entrypoint="main", artifactGC=collected)
+    ).notices
+    assert notice.code == HIDDEN_DEMAND
 
 
 def test_exit_tasks_and_steps_can_be_elsewhere():

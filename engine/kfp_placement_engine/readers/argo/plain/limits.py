@@ -82,8 +82,12 @@ def semaphore_limits(config_map: RawMapping, namespace: str = "") -> dict[str, i
 _LIMIT = re.compile(r"[+-]?[0-9]{1,9}")
 
 
-def workflow_notices(spec: Fields) -> Iterator[Notice]:
-    """Yield notices of what holds back a Workflow as a whole, which no plan of one run shows.
+def workflow_notices(spec: Fields, *, reads_exit: bool = True) -> Iterator[Notice]:
+    """Yield notices of what concerns a Workflow as a whole, and no plan of one run shows.
+
+    Args:
+        spec: the Workflow's spec.
+        reads_exit: whether its exit handler is read; KFP's backend makes none.
 
     Raises:
         InputError: a setting is malformed.
@@ -91,9 +95,13 @@ def workflow_notices(spec: Fields) -> Iterator[Notice]:
     if spec.get("parallelism") is not None and not parallelism(spec):
         problem = "its parallelism is 0: Argo starts no pod until somebody raises it"
         yield Notice("parallelism", f"{problem}; the plan has no limit")
-    for name in spec.mapping("hooks"):
-        if name != "exit":
+    handler = {"exit": spec.get("onExit")} if spec.get("onExit") else {}
+    for name in {**spec.mapping("hooks"), **handler}:
+        if name != "exit" or not reads_exit:
             yield Notice("lifecycle-hook", f"hook {name:.60} of the Workflow {_HOOK}")
+    if spec.fields("artifactGC").get("podSpecPatch"):
+        problem = "changes the pods that delete its artifacts after its end"
+        yield Notice(HIDDEN_DEMAND, f"its artifactGC.podSpecPatch {problem}: no plan has them")
 
 
 def task_notices(task: Fields) -> Iterator[Notice]:

@@ -32,6 +32,9 @@ _SPEC_LISTS = {
 Argo refuses templates in a Workflow that has a `workflowTemplateRef`.
 """
 
+_STEERING = ("activeDeadlineSeconds", "shutdown", "suspend", "workflowTemplateRef")
+"""Fields by which a run is steered, or refers to its template."""
+
 _VALUES = ("value", "default", "valueFrom")
 
 
@@ -47,8 +50,10 @@ def run_metadata(workflow: Fields) -> Fields:
     return Fields(made, own.place)
 
 
-def run_spec(workflow: Fields, library: TemplateLibrary, options: ReadOptions) -> Fields:
-    """Return the spec of a run, at the place of its file.
+def run_specs(
+    workflow: Fields, library: TemplateLibrary, options: ReadOptions
+) -> tuple[Fields, ...]:
+    """Return the spec of a run, at the place of its file, and those that may take its place.
 
     Args:
         workflow: object of Argo.
@@ -62,18 +67,19 @@ def run_spec(workflow: Fields, library: TemplateLibrary, options: ReadOptions) -
     spec = workflow.flat("spec")
     if workflow.get("kind") == "CronWorkflow":
         spec = spec.flat("workflowSpec")
+    specs: tuple[Fields, ...] = (spec,)
     if spec.get("workflowTemplateRef") is not None:
-        spec = _joined(workflow, spec, library, options.templates.unread)
+        specs = _joined(workflow, spec, library, options.templates.unread)
     if options.entrypoint:
-        return _with_entrypoint(spec, options.entrypoint)
-    if not spec.get("entrypoint"):
+        return tuple(_with_entrypoint(each, options.entrypoint) for each in specs)
+    if not specs[0].get("entrypoint"):
         is_library = workflow.get("kind") in TEMPLATE_KINDS
         what = f": a {workflow.get('kind')} of templates for others" if is_library else ""
-        names = template_names(spec)
+        names = template_names(specs[0])
         way = f"; name the one that runs ({listed(names)})" if names else ""
         way += f": --entrypoint {names[0]:.80} (entrypoint= in Python)" if names else ""
         raise workflow.error(f"spec.entrypoint is missing{what}{way}")
-    return spec
+    return specs
 
 
 def template_names(spec: Fields) -> list[str]:
@@ -91,20 +97,19 @@ def _with_entrypoint(spec: Fields, entrypoint: str) -> Fields:
 
 def _joined(
     workflow: Fields, spec: Fields, library: TemplateLibrary, unread: Sequence[str]
-) -> Fields:
+) -> tuple[Fields, ...]:
     stored = workflow.flat("status").flat("storedWorkflowTemplateSpec")
     if stored:
+        joined = Fields(joined_specs(stored.raw, spec.raw), workflow.place)
+        if spec.get("entrypoint") and not stored.get("entrypoint"):
+            return (joined,)
         # As Argo does, which compares pointers to `suspend`: two values are never the same.
-        is_joined_again = (
-            any(each.get("suspend") is not None for each in (stored, spec))
-            or (stored.get("shutdown") or "") != (spec.get("shutdown") or "")
-            or bool(spec.get("entrypoint") and not stored.get("entrypoint"))
-        )
-        return (
-            Fields(joined_specs(stored.raw, spec.raw), workflow.place)
-            if is_joined_again
-            else stored
-        )
+        is_joined_again = any(each.get("suspend") is not None for each in (stored, spec)) or (
+            stored.get("shutdown") or ""
+        ) != (spec.get("shutdown") or "")
+        # What Argo itself has stored, it joins without effect. People suspend and resume runs.
+        specs = (joined, stored) if is_joined_again else (stored, joined)
+        return specs[:1] if _lasting(joined) == _lasting(stored) else specs
     source = TemplateSource.of(spec.mapping("workflowTemplateRef"))
     base = library.spec(source)
     own = workflow.fields("metadata").text("name")
@@ -113,7 +118,16 @@ def _joined(
     if base is None:
         why = next((f" ({text})" for text in unread if str(source) in text), "")
         raise workflow.error(f"its steps are in another object{why}: {library.problem(source)}")
-    return Fields(joined_specs(base.raw, spec.raw), workflow.place)
+    return (Fields(joined_specs(base.raw, spec.raw), workflow.place),)
+
+
+def _lasting(spec: Fields) -> dict[str, Any]:
+    """Return what remains of a spec when a run is suspended, resumed and ended."""
+    return {
+        key: value
+        for key, value in spec.raw.items()
+        if key not in _STEERING and value not in (None, {})
+    }
 
 
 def joined_specs(base: RawMapping, own: RawMapping) -> dict[str, Any]:
