@@ -673,7 +673,10 @@ def test_scraped_services_have_the_port():
     assert len(scraped) == len(wanted)
     names = [{port["name"] for port in service["spec"]["ports"]} for service in scraped]
     assert set.intersection(*names) == {"metrics"}
-    assert set.union(*names) == {each["port"] for each in monitor["spec"]["endpoints"]}
+    endpoints = monitor["spec"]["endpoints"]
+    assert set.union(*names) == {each["port"] for each in endpoints}
+    # Else Prometheus takes the namespace of a run for that of its target.
+    assert all(each["honorLabels"] for each in endpoints)
 
 
 @pytest.mark.parametrize("namespace", ["mlops", NAMESPACE])

@@ -1,12 +1,16 @@
 """The reference of metrics, the metrics and the alerts say the same."""
 
 import re
+import subprocess
+import sys
 
 import pytest
 import yaml
 from prometheus_client.metrics import MetricWrapperBase
 
-from kfp_placement_controller import metrics
+from kfp_placement_controller import admit_process, metrics
+from kfp_placement_controller.kinds import PLACEMENTS
+from kfp_placement_controller.settings import AdmitSettings
 from tests.support.checkout import ROOT
 from tests.support.manifests import of_kind, rendered
 
@@ -96,6 +100,23 @@ def test_what_admission_refuses_is_described_and_alerts_count_all_of_it():
 
 def test_metrics_named_in_the_guide_exist():
     assert set(re.findall(r"kfp_placement_\w+", GUIDE)) <= set(defined())
+
+
+def test_only_an_extender_has_both_series_by_which_it_is_missed():
+    """Counters with labels are there as soon as their module is imported."""
+    (missed,) = (each for each in alerts() if each["alert"] == "KfpPlacementHasNoExtender")
+    assert 'kind="PipelinePlacement"} and on (instance) kfp_placement_pods_rejected_total' in str(
+        missed["expr"]
+    )
+    settings = AdmitSettings(webhook_certificate=ROOT, webhook_key=ROOT, queues=True)
+    assert PLACEMENTS not in [each.kind for each in admit_process.needs(settings)]
+    for process, is_counted in {"plan": False, "queue": False, "extend": True}.items():
+        program = (
+            f"import kfp_placement_controller.{process}_process, prometheus_client as client;"
+            "print('kfp_placement_pods_rejected_total{' in client.generate_latest().decode())"
+        )
+        shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+        assert shown.stdout.strip() == str(is_counted), process
 
 
 @pytest.mark.parametrize("process", ["plan", "queue"])
