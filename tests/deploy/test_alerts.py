@@ -149,15 +149,15 @@ CASES: dict[str, tuple[Mapping[str, Mapping[str, str]], int, set[str]]] = {
 
 
 def _series(changes: Mapping[str, Mapping[str, str]]) -> list[dict[str, str]]:
-    found = []
+    series = []
     for process in dict.fromkeys((*HEALTHY, *changes)):
         for name, values in {**HEALTHY.get(process, {}), **changes.get(process, {})}.items():
             bare, _, labels = name.rstrip("}").partition("{")
             target = f'{labels},pod="{process}",instance="{process}:8080"'.lstrip(",")
             if "namespace=" not in labels:
                 target += ',namespace="kfp-placement"'
-            found.append({"series": f"{bare}{{{target}}}", "values": values.strip()})
-    return found
+            series.append({"series": f"{bare}{{{target}}}", "values": values.strip()})
+    return series
 
 
 def test_each_alert_fires_when_it_should_and_no_other(tmp_path: Path) -> None:
