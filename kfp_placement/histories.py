@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from kfp_placement.live.connection import ClusterApi
-    from kfp_placement_engine.contract.pipeline_history import PipelineHistory
+    from kfp_placement_engine.contract.history.pipeline_history import PipelineHistory
     from kfp_placement_engine.history import Past
     from kfp_placement_engine.model.cluster import Cluster
 

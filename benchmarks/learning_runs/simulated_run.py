@@ -7,7 +7,7 @@ from functools import cached_property
 
 from benchmarks.learning_runs.cases import Case, simple_forecasts
 from kfp_placement_engine import Cluster, LoweringOptions, RunGraph, Step, lower
-from kfp_placement_engine.contract.pipeline_history import step_identity
+from kfp_placement_engine.contract.history.pipeline_history import step_identity
 from kfp_placement_engine.history import Past
 from kfp_placement_engine.lowering import Lowered
 from kfp_placement_engine.model.history import PastRun, PastStep

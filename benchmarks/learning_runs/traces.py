@@ -18,7 +18,7 @@ from pathlib import Path
 from benchmarks.command import BenchmarkError
 from benchmarks.data import data_files
 from kfp_placement_engine import Step
-from kfp_placement_engine.contract.pipeline_history import step_identity
+from kfp_placement_engine.contract.history.pipeline_history import step_identity
 from kfp_placement_engine.exceptions import InputNotFoundError
 from kfp_placement_engine.model.history import PastStep, text_digest
 from kfp_placement_engine.units.durations import MAX_DURATION_SECONDS

@@ -6,8 +6,8 @@ from dataclasses import replace
 from kfp_placement.check.findings import Finding, Rule, Severity
 from kfp_placement.check.tasks import container_tasks
 from kfp_placement.prepared_run import PreparedRun
+from kfp_placement_engine.contract.history.pipeline_history import step_identity
 from kfp_placement_engine.contract.keys import SPEED_LABEL
-from kfp_placement_engine.contract.pipeline_history import step_identity
 from kfp_placement_engine.history.node_speeds import undeclared_speeds
 from kfp_placement_engine.model.run_graph import DurationSource
 from kfp_placement_engine.planning.author_languages import language_of

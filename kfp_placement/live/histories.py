@@ -15,7 +15,7 @@ from kfp_placement.live.exceptions import (
 )
 from kfp_placement.live.kinds import HISTORIES, WORKFLOWS, our_objects
 from kfp_placement_engine.contract.custom_resources import read_resource
-from kfp_placement_engine.contract.pipeline_history import (
+from kfp_placement_engine.contract.history.pipeline_history import (
     HISTORIES_PER_PAGE,
     PipelineHistory,
     history_name,

@@ -8,7 +8,7 @@ import pytest
 from kfp_placement._input_file import InputFile
 from kfp_placement.clusters.reading import KnownCluster
 from kfp_placement.planning import PlanRequest, prepare
-from kfp_placement_engine.contract.pipeline_history import step_identity
+from kfp_placement_engine.contract.history.pipeline_history import step_identity
 from kfp_placement_engine.history import Past
 from kfp_placement_engine.model.history import PastContainer, PastRun, PastStep
 from kfp_placement_engine.model.run_graph import DurationSource

@@ -5,7 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
-from kfp_placement_engine.contract.policy import PlacementPolicySpec, planning_policy
+from kfp_placement_engine.contract.planned_policy import planning_policy
+from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.lowering import Lowered, LoweringOptions, lower
 from kfp_placement_engine.model.cluster import Cluster, Node
 from kfp_placement_engine.model.notices import Notice

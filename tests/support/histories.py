@@ -8,13 +8,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from kfp_placement_engine.contract.history_status import history_status
-from kfp_placement_engine.contract.pipeline_history import (
+from kfp_placement_engine.contract.history.pipeline_history import (
     PipelineHistory,
     PipelineHistorySpec,
     history_name,
     step_identity,
 )
+from kfp_placement_engine.contract.history.status import history_status
 from kfp_placement_engine.contract.shared_parts import ObjectMetadata
 from kfp_placement_engine.model.history import PastContainer, PastRun, PastStep, StepIdentity
 from kfp_placement_engine.model.run_graph import RunGraph

@@ -20,14 +20,14 @@ from kfp_placement_controller.histories.actions import (
 from kfp_placement_controller.kinds import PIPELINE_HISTORIES
 from kfp_placement_controller.warning_log import WarningLog
 from kfp_placement_engine.contract.custom_resources import read_resource
-from kfp_placement_engine.contract.history_status import history_status
-from kfp_placement_engine.contract.pipeline_history import (
+from kfp_placement_engine.contract.history.pipeline_history import (
     PipelineHistory,
     PipelineHistorySpec,
     PipelineHistoryStatus,
     history_name,
     runs_kept,
 )
+from kfp_placement_engine.contract.history.status import history_status
 from kfp_placement_engine.contract.shared_parts import ObjectMetadata
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_kube.client import KubeClient

@@ -19,7 +19,7 @@ from kfp_placement_controller.histories.known_pasts import KnownPast, KnownPasts
 from kfp_placement_controller.histories.runs_to_store import RunsToStore
 from kfp_placement_controller.observed.histories import HistoryKey, ObservedHistory
 from kfp_placement_controller.warning_log import WarningLog
-from kfp_placement_engine.contract.pipeline_history import PipelineHistorySpec
+from kfp_placement_engine.contract.history.pipeline_history import PipelineHistorySpec
 from kfp_placement_engine.contract.policy import HistorySettings
 from kfp_placement_engine.model.history import MOST_PIPELINES, PastRun
 from kfp_placement_engine.model.policy import KEEP_DAYS

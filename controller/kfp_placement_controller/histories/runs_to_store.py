@@ -9,7 +9,7 @@ from kfp_placement_controller.histories.actions import HistoryOutcome, WriteHist
 from kfp_placement_controller.observed.histories import HistoryKey, ObservedHistory
 from kfp_placement_controller.pauses import lasting, lasts
 from kfp_placement_controller.warning_log import WarningLog
-from kfp_placement_engine.contract.pipeline_history import MAX_RUNS
+from kfp_placement_engine.contract.history.pipeline_history import MAX_RUNS
 from kfp_placement_engine.model.history import MOST_PIPELINES, PastRun
 
 MOST_STEPS = 100_000

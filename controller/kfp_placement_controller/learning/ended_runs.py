@@ -1,7 +1,7 @@
 """Lessons of a run that has ended: how long its steps took, what they used, when it ended.
 
 Clocks jump: times outside the life of a run teach nothing. Other figures that cannot be true are
-left out where runs are written (`contract.history_status`).
+left out where runs are written (`contract.history.status`).
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,10 @@ from kfp_placement_controller.runs.run_reading import RunReading
 from kfp_placement_controller.runs.step_statuses import last_end
 from kfp_placement_controller.runs.tracked_run import TrackedRun
 from kfp_placement_controller.sources.source import RunEnd
-from kfp_placement_engine.contract.pipeline_history import MAX_PIPELINE_CHARACTERS, step_identity
+from kfp_placement_engine.contract.history.pipeline_history import (
+    MAX_PIPELINE_CHARACTERS,
+    step_identity,
+)
 from kfp_placement_engine.lowering.work import stored_bytes
 from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.history import PastContainer, PastRun, PastStep

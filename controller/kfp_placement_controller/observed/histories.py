@@ -10,7 +10,7 @@ from typing import NamedTuple, Self
 
 from kfp_placement_controller.observed.packed import json_text, packed, unpacked
 from kfp_placement_engine.contract.custom_resources import read_resource
-from kfp_placement_engine.contract.pipeline_history import (
+from kfp_placement_engine.contract.history.pipeline_history import (
     MAX_HISTORY_BYTES,
     PipelineHistory,
     PipelineHistorySpec,

@@ -17,7 +17,7 @@ from kfp_placement_controller.runs.overheads import OverheadsByNamespace
 from kfp_placement_controller.runs.planner_parameters import MOST_LAG, PlanningParams
 from kfp_placement_controller.runs.run_registry import RunRegistry
 from kfp_placement_controller.sources.source import PodRun
-from kfp_placement_engine.contract.policy import planning_policy
+from kfp_placement_engine.contract.planned_policy import planning_policy
 from kfp_placement_engine.model.active_runs import ActiveRun
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.run_graph import RunGraph

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from kfp_placement_controller.histories.known_pasts import KnownPast
 from kfp_placement_controller.sources.source import ObservedRun, StepIndex
-from kfp_placement_engine.contract.policy import PlacementPolicySpec, planning_policy
+from kfp_placement_engine.contract.planned_policy import planning_policy
+from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.contract.run_request import NodeGroups
 from kfp_placement_engine.exceptions import InputError, LimitError, PlanningError, UnknownLoopError
 from kfp_placement_engine.model.pod_constraints import (

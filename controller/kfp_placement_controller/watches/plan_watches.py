@@ -39,7 +39,7 @@ from kfp_placement_engine.contract.custom_resources import (
     read_resource,
     read_stored_policy,
 )
-from kfp_placement_engine.contract.pipeline_history import HISTORIES_PER_PAGE
+from kfp_placement_engine.contract.history.pipeline_history import HISTORIES_PER_PAGE
 from kfp_placement_engine.contract.policy import POLICY_NAME
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.client import KubeClient

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 from pydantic import Field, ValidationError
 
-from kfp_placement_engine.contract.pipeline_history import PipelineHistory
+from kfp_placement_engine.contract.history.pipeline_history import PipelineHistory
 from kfp_placement_engine.contract.placement import PipelinePlacement
 from kfp_placement_engine.contract.policy import (
     PlacementPolicy,

@@ -131,7 +131,7 @@ def _unusual_settings(policy: PlanningPolicy) -> Iterator[tuple[str, str]]:
 
 
 def _settings(policy: PlanningPolicy) -> Iterator[tuple[str, str]]:
-    from kfp_placement_engine.contract.policy import PLANNED_BY, policy_spec
+    from kfp_placement_engine.contract.planned_policy import PLANNED_BY, policy_spec
 
     written = policy_spec(policy).model_dump(
         mode="json", by_alias=True, exclude_none=True, include=set(PLANNED_BY)

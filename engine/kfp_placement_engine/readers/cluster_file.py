@@ -255,7 +255,7 @@ def _policy(settings: Mapping[str, Any], name: str) -> PlanningPolicy:
         # Most files have only this; the import of what reads the rest takes longer than a plan.
         return PlanningPolicy(actuator=Actuator.GATES)
     from kfp_placement_engine.contract.custom_resources import PlacementPolicy, read_resource
-    from kfp_placement_engine.contract.policy import planning_policy
+    from kfp_placement_engine.contract.planned_policy import planning_policy
     from kfp_placement_engine.contract.shared_parts import unknown_fields
 
     try:

@@ -201,7 +201,7 @@ def _policy(policy: PlanningPolicy | None) -> _Entry:
     """Return the policy's own settings for plans."""
     if policy is None:
         return {}
-    from kfp_placement_engine.contract.policy import policy_spec
+    from kfp_placement_engine.contract.planned_policy import policy_spec
 
     return policy_spec(policy).model_dump(mode="json", by_alias=True, exclude_unset=True)
 

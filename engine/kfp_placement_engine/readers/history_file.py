@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from kfp_placement_engine.contract.custom_resources import read_resource
+from kfp_placement_engine.contract.history.pipeline_history import PipelineHistory
 from kfp_placement_engine.contract.keys import API_VERSION
-from kfp_placement_engine.contract.pipeline_history import PipelineHistory
 from kfp_placement_engine.contract.shared_parts import unknown_fields
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.readers.text.documents import load_documents

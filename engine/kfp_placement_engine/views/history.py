@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import partial
 from typing import TypeVar
 
-from kfp_placement_engine.contract.pipeline_history import PipelineHistory
+from kfp_placement_engine.contract.history.pipeline_history import PipelineHistory
 from kfp_placement_engine.contract.run_queue import ResourceAmount, amounts_of
 from kfp_placement_engine.history import Past, RunEnds
 from kfp_placement_engine.model.forecast import Basis

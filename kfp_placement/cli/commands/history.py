@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kfp_placement.live.connection import ClusterApi
-    from kfp_placement_engine.contract.pipeline_history import PipelineHistory
+    from kfp_placement_engine.contract.history.pipeline_history import PipelineHistory
     from kfp_placement_engine.views.document import Document, Table
     from kfp_placement_engine.views.history import PipelineDetails
 
@@ -184,7 +184,7 @@ def _show(
 def _export(histories: "Sequence[PipelineHistory]", output: Path, output_format: str) -> None:
     """Write the PipelineHistory objects to a file, from which plans can be made elsewhere."""
     from kfp_placement.cli.output import emit
-    from kfp_placement_engine.contract.pipeline_history import exported
+    from kfp_placement_engine.contract.history.pipeline_history import exported
     from kfp_placement_engine.readers.text.yaml_text import yaml_text
 
     document = exported(histories)

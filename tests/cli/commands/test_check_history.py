@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import yaml
 
-from kfp_placement_engine.contract.pipeline_history import step_identity
+from kfp_placement_engine.contract.history.pipeline_history import step_identity
 from kfp_placement_engine.history import MemoryHistory, Past
 from kfp_placement_engine.model.history import PastRun, PastStep
 from kfp_placement_engine.model.run_graph import DataInput, DurationSource, RunGraph, Step

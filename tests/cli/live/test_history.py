@@ -10,7 +10,7 @@ from kfp_placement.cli.commands import history as history_command
 from kfp_placement.live.exceptions import ClusterForbiddenError
 from kfp_placement.live.kinds import HISTORIES
 from kfp_placement_engine.contract.custom_resources import read_resource
-from kfp_placement_engine.contract.pipeline_history import PipelineHistory, history_name
+from kfp_placement_engine.contract.history.pipeline_history import PipelineHistory, history_name
 from kfp_placement_engine.model.forecast import Basis, Level
 from kfp_placement_engine.model.promise import TimeRange
 from kfp_placement_engine.planning.past_runs.stored_past import past_of

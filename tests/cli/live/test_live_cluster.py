@@ -12,7 +12,8 @@ from kfp_placement.live.cluster_objects import live_cluster
 from kfp_placement.live.exceptions import ClusterForbiddenError
 from kfp_placement.live.kinds import LOCATIONS, POLICIES
 from kfp_placement_engine.contract.keys import API_VERSION
-from kfp_placement_engine.contract.policy import PlacementPolicySpec, planning_policy
+from kfp_placement_engine.contract.planned_policy import planning_policy
+from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.planning.plan_options import assumptions_of
 from kfp_placement_engine.planning.policy_options import policy_options

@@ -16,7 +16,10 @@ from kfp_placement_controller.histories.actions import (
 )
 from kfp_placement_controller.observed.histories import observe_history
 from kfp_placement_engine.contract.custom_resources import read_resource
-from kfp_placement_engine.contract.pipeline_history import MAX_HISTORY_BYTES, PipelineHistory
+from kfp_placement_engine.contract.history.pipeline_history import (
+    MAX_HISTORY_BYTES,
+    PipelineHistory,
+)
 from kfp_placement_engine.contract.placement_size import json_bytes
 from kfp_placement_engine.model.history import PastRun
 from kfp_placement_engine.model.policy import KEEP_DAYS

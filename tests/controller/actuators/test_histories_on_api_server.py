@@ -11,7 +11,7 @@ from kfp_placement_controller.histories.actions import (
 )
 from kfp_placement_controller.kinds import PIPELINE_HISTORIES
 from kfp_placement_engine.contract.custom_resources import read_resource
-from kfp_placement_engine.contract.pipeline_history import PipelineHistory
+from kfp_placement_engine.contract.history.pipeline_history import PipelineHistory
 from tests.controller.planning.builders import a_past_run
 
 

@@ -18,7 +18,7 @@ from kfp_placement_controller.histories.actions import (
 )
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.sources import DEFAULT_SOURCES
-from kfp_placement_engine.contract.history_status import history_status
+from kfp_placement_engine.contract.history.status import history_status
 from kfp_placement_kube.exceptions import NotFoundError
 from tests.controller.planning.builders import START, a_past_run
 from tests.controller.planning.simulated_cluster import StoredHistories

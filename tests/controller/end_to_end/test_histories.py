@@ -13,8 +13,8 @@ import pytest
 import yaml
 
 from kfp_placement_engine.contract.custom_resources import PipelinePlacement, read_resource
+from kfp_placement_engine.contract.history.pipeline_history import PipelineHistory
 from kfp_placement_engine.contract.keys import ALL_PIPELINES, ENABLED_LABEL, PIPELINES_LABEL
-from kfp_placement_engine.contract.pipeline_history import PipelineHistory
 from kfp_placement_engine.model.history import PastRun
 from tests.controller.end_to_end.many_runs import lose
 from tests.controller.end_to_end.teams import Team, team_of

@@ -3,8 +3,8 @@
 from functools import partial
 
 from kfp_placement_engine.contract.custom_resources import read_resource
+from kfp_placement_engine.contract.history.pipeline_history import PipelineHistory
 from kfp_placement_engine.contract.keys import API_VERSION, DEFAULT_SCHEDULER
-from kfp_placement_engine.contract.pipeline_history import PipelineHistory
 from kfp_placement_engine.model.history import PastRun
 from tests.controller.end_to_end.placements import nodes_planned_for, wait_until_success_is_shown
 from tests.controller.end_to_end.small_pipelines import compiled, package_of, step

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from kfp_placement_engine.contract.custom_resources import read_resource
-from kfp_placement_engine.contract.pipeline_history import PipelineHistory
+from kfp_placement_engine.contract.history.pipeline_history import PipelineHistory
 from kfp_placement_engine.model.history import PastRun
 from kfp_placement_kube.kinds import JsonObject
 from tests.controller.end_to_end.small_pipelines import compiled, step

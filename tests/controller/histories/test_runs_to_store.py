@@ -12,7 +12,7 @@ from kfp_placement_controller.histories.runs_to_store import (
     RunsToStore,
 )
 from kfp_placement_controller.observed.histories import HistoryKey, observe_history
-from kfp_placement_engine.contract.pipeline_history import MAX_RUNS
+from kfp_placement_engine.contract.history.pipeline_history import MAX_RUNS
 from kfp_placement_engine.model.history import MOST_PIPELINES, PastRun
 from tests.controller.planning.builders import START, a_past_run
 from tests.support.histories import a_history

@@ -11,7 +11,7 @@ from kfp_placement_controller.learning.ended_runs import ended_run
 from kfp_placement_controller.observed.nodes import observe_node
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.runs.planner_parameters import PlanningParams
-from kfp_placement_engine.contract.pipeline_history import image_digest
+from kfp_placement_engine.contract.history.pipeline_history import image_digest
 from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.history import PastContainer
 from kfp_placement_engine.model.promise import Promise, TimeRange

@@ -7,7 +7,10 @@ from kfp_placement_controller.loops.inbox import Inbox
 from kfp_placement_controller.settings import PlanSettings
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_controller.watches.plan_watches import plan_watches
-from kfp_placement_engine.contract.pipeline_history import HISTORIES_PER_PAGE, MAX_HISTORY_BYTES
+from kfp_placement_engine.contract.history.pipeline_history import (
+    HISTORIES_PER_PAGE,
+    MAX_HISTORY_BYTES,
+)
 from kfp_placement_kube.client import PAGE_SIZE, Listing
 from tests.controlplane.waiting import wait_until
 from tests.support.scripted_api import ScriptedStream

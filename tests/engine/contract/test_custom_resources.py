@@ -15,12 +15,8 @@ from kfp_placement_engine.contract.custom_resources import (
     read_stored_policy,
 )
 from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
-from kfp_placement_engine.contract.policy import (
-    PLANNED_BY,
-    PlacementPolicySpec,
-    planning_policy,
-    policy_spec,
-)
+from kfp_placement_engine.contract.planned_policy import PLANNED_BY, planning_policy, policy_spec
+from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.contract.rows import PlannedRow, StateRow
 from kfp_placement_engine.contract.run_queue import resources_of
 from kfp_placement_engine.contract.shared_parts import Resource

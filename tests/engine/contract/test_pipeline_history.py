@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 
 from kfp_placement_engine.contract.custom_resources import PipelineHistory, read_resource
-from kfp_placement_engine.contract.history_status import history_status
-from kfp_placement_engine.contract.pipeline_history import MAX_HISTORY_BYTES, PipelineHistorySpec
+from kfp_placement_engine.contract.history.pipeline_history import (
+    MAX_HISTORY_BYTES,
+    PipelineHistorySpec,
+)
+from kfp_placement_engine.contract.history.status import history_status
 from kfp_placement_engine.contract.placement_size import json_bytes
 from kfp_placement_engine.contract.shared_parts import ObjectMetadata
 from kfp_placement_engine.exceptions import InputError

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from kfp_placement_engine.contract.pipeline_history import step_identity
+from kfp_placement_engine.contract.history.pipeline_history import step_identity
 from kfp_placement_engine.history import Past
 from kfp_placement_engine.model.history import PastContainer, PastRun, PastStep
 from kfp_placement_engine.model.policy import PlanningPolicy

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from kfp_placement_engine.contract.pipeline_history import step_identity
+from kfp_placement_engine.contract.history.pipeline_history import step_identity
 from kfp_placement_engine.history import Past, PipelineEnds
 from kfp_placement_engine.model.forecast import Basis, Level
 from kfp_placement_engine.model.promise import CONFIDENCE

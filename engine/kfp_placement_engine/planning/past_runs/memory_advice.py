@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from kfp_placement_engine.contract.pipeline_history import step_identity
+from kfp_placement_engine.contract.history.pipeline_history import step_identity
 from kfp_placement_engine.history import MemoryHistory
 from kfp_placement_engine.history.memory_use import MemoryForecast
 from kfp_placement_engine.model.run_graph import RunGraph, Step

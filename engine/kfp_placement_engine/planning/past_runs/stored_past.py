@@ -9,7 +9,7 @@ what was promised before submission.
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
-from kfp_placement_engine.contract.pipeline_history import PipelineHistory
+from kfp_placement_engine.contract.history.pipeline_history import PipelineHistory
 from kfp_placement_engine.history import MemoryHistory, Past
 from kfp_placement_engine.history.series import RECENT
 from kfp_placement_engine.model.history import MOST_PIPELINES, PastRun

@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 
 from kfp_placement_engine.contract.custom_resources import Location, PlacementPolicy, read_resource
-from kfp_placement_engine.contract.policy import POLICY_NAME, planning_policy
+from kfp_placement_engine.contract.planned_policy import planning_policy
+from kfp_placement_engine.contract.policy import POLICY_NAME
 from kfp_placement_engine.model.node_rules.round_trips import Latencies, StatedPlace
 from kfp_placement_engine.model.notices import Notice
 from kfp_placement_engine.model.policy import PlanningPolicy

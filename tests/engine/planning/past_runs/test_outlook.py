@@ -14,7 +14,7 @@ from kfp_placement_engine import (
     StepProgress,
     plan_runs,
 )
-from kfp_placement_engine.contract.pipeline_history import step_identity
+from kfp_placement_engine.contract.history.pipeline_history import step_identity
 from kfp_placement_engine.history import Past
 from kfp_placement_engine.model.history import LearnedWidth, PastRun, PastStep
 from kfp_placement_engine.model.promise import Promise, TimeRange

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import Field, model_validator
 
-from kfp_placement_engine.contract.history_rows import (
+from kfp_placement_engine.contract.history.rows import (
     Images,
     Nodes,
     Path,

@@ -8,7 +8,12 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from kfp_placement_engine.contract.history_rows import (
+from kfp_placement_engine.contract.history.pipeline_history import (
+    MAX_HISTORY_BYTES,
+    MAX_RUNS,
+    PipelineHistoryStatus,
+)
+from kfp_placement_engine.contract.history.rows import (
     MAX_LIST_ROWS,
     IterationRow,
     LoopRow,
@@ -18,11 +23,6 @@ from kfp_placement_engine.contract.history_rows import (
     StepRow,
     TellingRow,
     written,
-)
-from kfp_placement_engine.contract.pipeline_history import (
-    MAX_HISTORY_BYTES,
-    MAX_RUNS,
-    PipelineHistoryStatus,
 )
 from kfp_placement_engine.contract.placement_size import json_bytes
 from kfp_placement_engine.model.history import MAX_IMAGE_CHARACTERS, PastRun, PastStep
