@@ -106,7 +106,7 @@ def _rows(run: TrackedRun, problem: str) -> ConditionFinding:
     kind = ConditionType.ROWS_COMPLETE
     if problem:
         return ConditionFinding(kind, False, ConditionReason.TOO_LARGE, problem)
-    unreadable = run.observed.state.unreadable
+    unreadable = run.observed.state.unreadable or run.outcome.problem
     if unreadable:
         return ConditionFinding(kind, False, ConditionReason.STATUS_UNREADABLE, unreadable)
     return ConditionFinding(kind, True, ConditionReason.COMPLETE)

@@ -58,6 +58,7 @@ from kfp_placement_controller.planning.reactions import Reactions
 from kfp_placement_controller.planning.rounds import RoundFailure, RoundResult
 from kfp_placement_controller.planning.run_plans import WITHOUT_PAST_RUNS, RunPlans
 from kfp_placement_controller.planning.watchdog import Watchdog
+from kfp_placement_controller.runs.kept_contents import KeptContents
 from kfp_placement_controller.runs.planner_parameters import PlanningParams
 from kfp_placement_controller.runs.run_registry import RunRegistry
 from kfp_placement_controller.runs.tracked_run import TrackedRun
@@ -143,6 +144,9 @@ class Coordinator:
             retry_seconds,
             self.joined.awaits_package,
             self.plans.turns,
+        )
+        self.contents = KeptContents(
+            lambda: self.policy.spec.namespace_limits.planned_steps, self._needs_content
         )
         reader = UnplannedReader(self.registry, self.params)
         self.learning = RunLearning(self.histories, self.cluster.nodes, reader)
@@ -239,6 +243,7 @@ class Coordinator:
         self.registry.drop_excluded()
         if self.epoch is None:
             self.plans.read(now, may_be_large=True)
+            self.contents.settle()
             return [*self.gates.overdue(policy, now, monotonic_seconds)]
         actions: list[Action] = [ForgetRun(key) for key in self._gone]
         self._gone.clear()
@@ -246,6 +251,7 @@ class Coordinator:
         update = self.plans.update(now, monotonic_seconds)
         if self.plans.intake.has_backlog:
             self._read(now, may_be_large=True)
+        self.contents.settle()
         for run in update.evaluated:
             self.learning.run_evaluated(run, monotonic_seconds)
         if update.next_round is not None:
@@ -275,6 +281,7 @@ class Coordinator:
             or self.publishing.has_backlog
             or self.histories.pasts.is_building
             or self.plans.first_plans.has_backlog(monotonic_seconds)
+            or self.plans.has_unevaluated()
         )
         if self.plans.intake.has_backlog:
             return now
@@ -336,6 +343,7 @@ class Coordinator:
             self.joined.gone(key)
         else:
             observed = self.joined.join(observed, self.monotonic())
+        self.contents.run_changed(key, observed)
         if self.queues:
             self.requests.run_changed(Change(change.key, change.old, observed))
         if observed is not None and not observed.is_planned:
@@ -355,6 +363,10 @@ class Coordinator:
         for run in joined:
             turn = partial(self._reactions.run_joined, run)
             self._warnings.take_turn("runs are planned as they were read before", turn)
+
+    def _needs_content(self, run: ObservedRun) -> bool:
+        """Return whether the content of a run is read as it goes on, or will be in its turn."""
+        return self.registry.reads(run) or self.requests.needs_content(run)
 
     def _needs_package(self, run: ObservedRun) -> bool:
         """Return whether a run is planned, or waits in a queue."""

@@ -47,6 +47,7 @@ class FirstPlans:
             run
             for run in lacking
             if run.tracked.problem
+            and not run.tracked.changed
             and not lasts(self._pause(run), self._tried_at.get(run.key), monotonic_seconds)
         ]
         refused.sort(key=lambda run: self._tried_at.get(run.key, 0.0))
@@ -71,7 +72,10 @@ class FirstPlans:
         return [
             run
             for run in lacking
-            if not run.tracked.problem and not self.awaits_package(run.key, monotonic_seconds)
+            if not run.tracked.problem
+            # Its steps are looked at first.
+            and not run.tracked.changed
+            and not self.awaits_package(run.key, monotonic_seconds)
         ]
 
     def _lacking(self) -> list[OpenRun]:

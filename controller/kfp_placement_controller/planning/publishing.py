@@ -43,7 +43,7 @@ class Publishing:
         unsettled = self.plans.registry.unsettled
         to_write: list[TrackedRun] = []
         for run in unsettled.ordered():
-            if run.key in awaited or run.is_unread:
+            if run.key in awaited or run.is_unread or run.changed:
                 continue
             if run.left_out:
                 if run.observed.ended:

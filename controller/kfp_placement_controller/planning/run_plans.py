@@ -95,10 +95,10 @@ class RunPlans:
 
     def update(self, now: datetime, monotonic_seconds: float) -> PlanUpdate:
         """Evaluate what has changed, plan new ones, and return what to search next."""
-        evaluated = self._to_evaluate(monotonic_seconds)
-        for run in evaluated:
-            with self.turns.timed(run.key.namespace):
-                self._take_turn(run, partial(self._evaluate, run, now, monotonic_seconds))
+        evaluated: list[TrackedRun] = []
+        for run in self.turns.in_time(self._to_evaluate(monotonic_seconds)):
+            self._take_turn(run, partial(self._evaluate, run, now, monotonic_seconds))
+            evaluated.append(run)
         planned: list[OpenRun] = []
         for new in self.first_plans.due(monotonic_seconds):
             turn = partial(self.planner.plan_at_once, new, now, monotonic_seconds)
@@ -120,22 +120,22 @@ class RunPlans:
         policy = self.registry.policy()
         self._take_turn(run, partial(run.evaluate, policy, now, monotonic_seconds, self.params))
 
+    def has_unevaluated(self) -> bool:
+        """Return whether runs have changed that are still to be evaluated."""
+        return any(run.changed for run in self.registry.unsettled.ordered())
+
     def _to_evaluate(self, monotonic_seconds: float) -> list[TrackedRun]:
         """Return the runs that have changed, and from time to time all that can be planned."""
-        everything = not lasts(
-            self.params.evaluation_seconds, self._all_evaluated_at, monotonic_seconds
-        )
-        if everything:
+        unsettled = self.registry.unsettled.ordered()
+        if not lasts(self.params.evaluation_seconds, self._all_evaluated_at, monotonic_seconds):
             self._all_evaluated_at = monotonic_seconds
-        return [
-            run
-            for run in self.registry.unsettled.ordered()
-            if run.changed or (everything and run.is_open)
-        ]
+            for run in unsettled:
+                run.changed |= run.is_open
+        return [run for run in unsettled if run.changed]
 
     def _evaluate(self, run: TrackedRun, now: datetime, monotonic_seconds: float) -> None:
         """Evaluate a run, plan it again if there is a reason, and learn from it."""
-        was_held = run.held
+        run.changed, was_held = False, run.held
         if run.evaluate(self.registry.policy(), now, monotonic_seconds, self.params):
             self.planner.trigger(run)
         if run.held and not was_held and run.plan is not None:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from kfp_placement_controller.runs.kept_contents import BYTES_PER_STEP
 from kfp_placement_controller.runs.run_registry import RunRegistry
 from kfp_placement_controller.runs.tracked_run import TrackedRun
 from kfp_placement_controller.runs.turns import Turns, Work, steps_to_read
@@ -50,7 +51,8 @@ class Intake:
             may_be_large: whether it may be one that takes long.
         """
         self.settle(now)
-        stale = _ordered(run for run in self.registry.unsettled.ordered() if run.stale)
+        unsettled = self.registry.unsettled.ordered()
+        stale = _ordered(run for run in unsettled if run.stale and not run.left_out)
         work = [
             Work(run.key.namespace, steps_to_read(run.steps, run.observed), run) for run in stale
         ]
@@ -66,10 +68,14 @@ class Intake:
             self.over_budget = Counter()
             return
         taken: Counter[str] = Counter()
+        forgotten: Counter[str] = Counter()
         self.over_budget = Counter()
         runs = self.registry.unsettled.ordered()
         for run in _ordered(run for run in runs if not run.observed.ended):
             namespace, steps = run.key.namespace, _steps(run)
+            if run.left_out and run.observed.content.is_forgotten:
+                forgotten[namespace] += 1
+                continue
             # One run is always in, or those that are larger than the budget would never be.
             fits = not taken[namespace] or taken[namespace] + steps <= most
             if fits and not self.over_budget[namespace]:
@@ -83,6 +89,7 @@ class Intake:
             if not run.announced:
                 run.announced = True
                 self._to_announce.append(run)
+        self.over_budget += forgotten
         for namespace, ended in self._ended.items():
             while ended and sum(ended.values()) > most - taken[namespace]:
                 self._let_go(*next(iter(ended)))
@@ -134,5 +141,6 @@ def over_budget_text(most_steps: int) -> str:
 
 def _steps(run: TrackedRun) -> int:
     """Return the steps that a run counts as, by their number or by the size of its object."""
-    of_size = run.observed.content.size // _COUNTED_BYTES_PER_STEP
-    return max(run.steps, of_size, LEAST_STEPS)
+    content = run.observed.content
+    of_size = content.size // _COUNTED_BYTES_PER_STEP
+    return max(run.steps, of_size, content.kept_bytes // BYTES_PER_STEP, LEAST_STEPS)

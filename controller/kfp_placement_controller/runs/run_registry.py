@@ -107,6 +107,13 @@ class RunRegistry:
         if is_new and run.reading is not None and not run.reading.is_marked:
             self._drop(run.key)
 
+    def reads(self, observed: ObservedRun) -> bool:
+        """Return whether the content of a run is read, now or in its turn."""
+        run = self.runs.get(observed.key)
+        if run is None or run.left_out or run.observed.uid != observed.uid:
+            return False
+        return run.reading is not None or not observed.ended
+
     def leave_out(self, run: TrackedRun, why: str) -> TrackedRun:
         """Forget all of a run but that it is there; `take_in` begins with it again."""
         return self._put(

@@ -76,6 +76,11 @@ class RunSituation:
     gate_deadline_seconds: float
     attach_failures: AttachFailures
 
+    @property
+    def is_readable(self) -> bool:
+        """True if the object says how steps end."""
+        return not (self.state.unreadable or self.outcome.problem)
+
 
 def step_statuses(
     graph: RunGraph, pods: RunPods, situation: RunSituation, now: datetime
@@ -157,7 +162,7 @@ def _end(
     if pod.pod.phase == "Succeeded":
         return StepState.SUCCEEDED
     # A readable object says whether the step is tried again; without one, this was the end.
-    is_readable = not situation.state.unreadable and outcome is not _NOT_REPORTED
+    is_readable = situation.is_readable and outcome is not _NOT_REPORTED
     return None if is_readable and step.attempt_limit > 1 else StepState.FAILED
 
 

@@ -155,6 +155,20 @@ class RunContent(Protocol):
         """Bytes that are read for the graph."""
         ...
 
+    @property
+    def kept_bytes(self) -> int:
+        """Bytes that are kept in memory for this run alone."""
+        ...
+
+    @property
+    def is_forgotten(self) -> bool:
+        """Whether the content is no longer kept, so that nothing can be read from it."""
+        ...
+
+    def forget(self) -> None:
+        """Give the memory back, until the object changes."""
+        ...
+
     def with_package(self, package: bytes) -> "RunContent":
         """Return the content of a run that is read together with its package.
 

@@ -19,6 +19,7 @@ class ARun:
         self.key = self.observed.key
         self.needs_plan = True
         self.problem = ""
+        self.changed = False
         self.steps = 1
         self.statuses: dict[str, StepStatus] = {"first": StepStatus()}
 

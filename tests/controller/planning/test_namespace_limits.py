@@ -1,5 +1,8 @@
 """Runs of a namespace beyond its budget of steps: which are planned, and what others do."""
 
+import base64
+import random
+
 import pytest
 
 from kfp_placement_controller.planning.actions import Unplanned
@@ -152,3 +155,39 @@ def test_an_ended_run_is_forgotten_when_open_ones_need_its_room_and_planned_agai
     placement = full.placement("a")
     assert placement.status.phase == "Succeeded"
     assert len(placement.spec.steps) == 8
+
+
+def submit_fat(cluster, name, seconds=600):
+    """A run of two steps whose object of 90 kB cannot be compressed."""
+    tasks = task("s0"), task("s1", depends="s0")
+    run = workflow(dag("main", *tasks), a_step(seconds=seconds, cpu="10m"))
+    run["metadata"]["name"] = name
+    text = base64.b85encode(random.Random(name).randbytes(70_000)).decode()
+    run["spec"]["arguments"] = {"parameters": [{"name": "p", "value": text}]}
+    submit(cluster, run)
+
+
+def test_of_runs_beyond_the_budget_no_more_is_kept_than_of_those_within_it():
+    cluster = a_cluster(60)
+    for number in range(6):
+        submit_fat(cluster, f"r{number}")
+        cluster.look()
+        cluster.now += cluster.now.resolution
+    cluster.pass_moments(3)
+    contents = {name: cluster.tracked(name).observed.content for name in cluster.workflows}
+    forgotten = [name for name, content in contents.items() if content.is_forgotten]
+    assert planned(cluster) == ["r0"]
+    assert forgotten == ["r2", "r3", "r4", "r5"]
+    assert cluster.coordinator.plans.intake.over_budget == {"team": 5}
+
+
+def test_a_forgotten_run_is_planned_once_it_changes_and_there_is_room():
+    cluster = a_cluster(60)
+    for name, seconds in {"r0": 60, "r1": 60, "r2": 300}.items():
+        submit_fat(cluster, name, seconds)
+        cluster.look()
+        cluster.now += cluster.now.resolution
+    cluster.pass_moments(1)
+    assert cluster.tracked("r2").observed.content.is_forgotten
+    cluster.run(lambda: cluster.tracked("r2").plan is not None)
+    assert not cluster.tracked("r2").observed.ended

@@ -1,10 +1,11 @@
 """Whose work comes next, and how much of it is done in a tick."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from kfp_placement_controller.runs.turns import SLICE_STEPS, Turns, Work
+from kfp_placement_engine.model.keys import RunKey
 
 
 class Clock:
@@ -110,10 +111,23 @@ def test_what_takes_long_for_its_steps_counts_as_large_from_then_on(turns, clock
     assert take(turns, work("slow", 20), may_be_large=False) == ["slow-0"]
 
 
-def test_work_that_nobody_asks_for_in_turn_counts_too(turns, clock):
-    with turns.timed("patched"):
-        clock.seconds += 1.0
-    assert take(turns, [*work("patched", 20), *work("other", 900)], most=1) == ["other-0"]
+class ARun(NamedTuple):
+    """A run, as far as turns depend on it."""
+
+    key: RunKey
+    steps: int
+
+
+def test_what_has_no_size_is_done_until_a_slice_of_time_is_over_and_counts_by_its_time(
+    turns, clock
+):
+    runs = [ARun(RunKey("patched", str(number)), 6_000) for number in range(5)]
+    done = []
+    for run in turns.in_time([*runs, ARun(RunKey("other", "small"), 1)]):
+        done.append(run.key.name)
+        clock.seconds += 0.06
+    assert done == ["small", "0"]
+    assert take(turns, [*work("patched", 20), *work("third", 500)], most=1) == ["third-0"]
 
 
 def test_who_had_much_lately_comes_later(turns):

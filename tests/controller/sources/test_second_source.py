@@ -102,6 +102,19 @@ class BatchContent:
         """Some bytes for each step."""
         return 10 * len(self.steps)
 
+    @property
+    def kept_bytes(self) -> int:
+        """The same bytes."""
+        return self.size
+
+    @property
+    def is_forgotten(self) -> bool:
+        """It never is."""
+        return False
+
+    def forget(self) -> None:
+        """It takes hardly any memory."""
+
     def with_package(self, _package: bytes) -> "BatchContent":
         """A batch has no package."""
         return self

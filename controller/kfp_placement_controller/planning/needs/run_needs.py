@@ -162,6 +162,11 @@ class RunNeed:
         self._unfolded, self._outcome = None, RunOutcome()
 
     @property
+    def is_unfolded(self) -> bool:
+        """True if the graph is kept, so that the demand shrinks as steps end."""
+        return self._unfolded is not None
+
+    @property
     def is_folded(self) -> bool:
         """True if the run has begun, and its demand does not shrink since its graph is not kept."""
         return self.has_begun and self._planned is not None and self._unfolded is None

@@ -218,6 +218,13 @@ class RunRequests:
         """Return whether the runs of a namespace wait in a queue."""
         return namespace in self._deadlines and not self.registry.excluded(namespace)
 
+    def needs_content(self, run: ObservedRun) -> bool:
+        """Return whether a run must be planned alone, or gives back what its object says."""
+        need = self._needs.get(run.key)
+        if need is None or run.ended or not self.takes_part(run.key.namespace):
+            return False
+        return need.planned_for is None or need.is_unfolded
+
     def _place(self, key: RunKey) -> tuple[bool, float]:
         """Return the place of a run in its namespace.
 
@@ -235,6 +242,8 @@ class RunRequests:
     def _must_plan(self, need: RunNeed) -> bool:
         """Return whether a run must be planned, or planned again."""
         if need.observed.ended or not self.takes_part(need.key.namespace):
+            return False
+        if need.observed.content.is_forgotten:
             return False
         is_old = need.planned_for != self._version and need.may_fit_later
         if is_old or (need.is_folded and self.graphs.has_room(need)):

@@ -5,8 +5,9 @@ The content is kept as JSON, and read as a graph only when the run is planned.
 
 import json
 import zlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any
 
 import orjson
 
@@ -33,7 +34,7 @@ from kfp_placement_engine.readers.argo.workflow import read_workflow
 from kfp_placement_engine.readers.argo.workflow_nodes import ArgoNode, read_nodes
 from kfp_placement_engine.readers.argo.workflow_outcomes import OutcomeReader
 from kfp_placement_engine.readers.text.fields import Fields
-from kfp_placement_engine.readers.text.place import Place, text_or_empty
+from kfp_placement_engine.readers.text.place import Place
 from kfp_placement_engine.readers.tree.options import ArgoObjects, ReadOptions
 from kfp_placement_engine.readers.tree.run_outcomes import PodIdentity, RunIndex, RunOutcome
 from kfp_placement_engine.units.times import read_moment
@@ -48,8 +49,15 @@ PACKED_FROM_BYTES = 64 * 2**10
 _STORED = ("storedWorkflowTemplateSpec", "storedTemplates")
 """Fields of a status in which Argo stores what a Workflow takes from other objects."""
 
+_FORGOTTEN = "others of its namespace take the memory; it is read again when its object changes"
+
 _REFERENCE = b'emplateRef"'
 _ELSEWHERE = Place("the cluster")
+
+_ELSEWHERE_NODES = "Argo keeps this Workflow's nodes in its database; only its pods are seen"
+
+_COMPRESSED_NODES = b"compressed "
+"""Beginning of nodes that Argo has compressed itself, as no JSON begins."""
 
 _ADVICE = "the planner reads it if it exists and features/workflow-templates is installed"
 
@@ -59,16 +67,29 @@ _USED_METADATA = (b"workflow.labels", b"workflow.annotations")
 _METADATA = ("name", "generateName", "namespace", "uid", "labels", "annotations")
 
 
+@dataclass(slots=True)
+class WorkflowTexts:
+    """The texts of a Workflow, each compressed if it is large.
+
+    Attributes:
+        document: JSON that the run graph is read from; it stays the same until the run ends.
+        nodes: JSON of Argo's records of the steps, or what Argo has compressed itself; b"" = none.
+        is_forgotten: whether the texts are no longer kept.
+    """
+
+    document: bytes
+    nodes: bytes = b""
+    is_forgotten: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class WorkflowContent:
     """The part of a Workflow that is kept.
 
     Attributes:
         name: name of the Workflow.
-        document: JSON that the run graph is read from, compressed if it is large; it stays the same
-            until the run ends.
-        document_bytes: size of that JSON before it is compressed.
-        nodes: Argo's records of the steps.
+        texts: texts that graph and outcome are read from, shared by all copies of this content.
+        document_bytes: size of the document before it is compressed.
         problem: reason why the Workflow cannot be read; "" = there is none so far.
         package: JSON of the specification of the run's pipeline, of which the Workflow is only an
             outline; b"" = the Workflow is read alone.
@@ -76,9 +97,8 @@ class WorkflowContent:
     """
 
     name: str
-    document: bytes
+    texts: WorkflowTexts
     document_bytes: int = 0
-    nodes: tuple[ArgoNode, ...] = ()
     problem: str = ""
     package: bytes = b""
     templates: tuple[bytes, ...] = ()
@@ -87,6 +107,20 @@ class WorkflowContent:
     def size(self) -> int:
         """Bytes that are read for the graph."""
         return self.document_bytes + len(self.package) + sum(map(len, self.templates))
+
+    @property
+    def kept_bytes(self) -> int:
+        """Bytes that are kept in memory for this run alone."""
+        return len(self.texts.document) + len(self.texts.nodes)
+
+    @property
+    def is_forgotten(self) -> bool:
+        """True if the content is no longer kept."""
+        return self.texts.is_forgotten
+
+    def forget(self) -> None:
+        """Give the memory back; nothing can be read from the content any more."""
+        self.texts.document, self.texts.nodes, self.texts.is_forgotten = b"", b"", True
 
     def with_package(self, package: bytes) -> "WorkflowContent":
         """Return the content of a run that is read together with its package."""
@@ -103,7 +137,7 @@ class WorkflowContent:
         """
         if not isinstance(since, WorkflowContent):
             return True
-        before, now = since.document, self.document
+        before, now = since.texts.document, self.texts.document
         return before != now and _description(_text(before)) != _description(_text(now))
 
     def graph(self, options: ReadOptions) -> RunGraph:
@@ -113,13 +147,13 @@ class WorkflowContent:
             UnknownLoopError: the options give the width of a loop that the run does not have.
             InputError: the Workflow is malformed, or beyond a limit.
         """
-        if self.problem:
-            raise InputError(self.problem)
+        if self.problem or self.is_forgotten:
+            raise InputError(self.problem or _FORGOTTEN)
         if self.package:
             options = replace(options, package=orjson.loads(self.package))
         objects = tuple(Fields(orjson.loads(each), _ELSEWHERE) for each in self.templates)
         options = replace(options, templates=ArgoObjects(objects, advice=_ADVICE))
-        return read_workflow(orjson.loads(_text(self.document)), self.name, options)
+        return read_workflow(orjson.loads(_text(self.texts.document)), self.name, options)
 
     def index(self, graph: RunGraph) -> StepIndex:
         """Return the index that tells the step of each pod, by Argo's node names."""
@@ -127,7 +161,25 @@ class WorkflowContent:
 
     def outcome(self, graph: RunGraph, index: RunIndex) -> RunOutcome:
         """Read the outcome of each step from Argo's nodes."""
-        return OutcomeReader(graph, index).read(self.nodes)
+        nodes, problem = self.nodes()
+        return replace(OutcomeReader(graph, index).read(nodes), problem=problem)
+
+    def nodes(self) -> tuple[Sequence[ArgoNode], str]:
+        """Read Argo's records of the steps, and why they cannot be read; "" = they can.
+
+        That takes a tenth of a second for 10 MB: so they are read when the run is evaluated, and
+        not at each change of the object.
+        """
+        text = self.texts.nodes
+        if not text:
+            return (), ""
+        is_compressed = text.startswith(_COMPRESSED_NODES)
+        try:
+            compressed = text.removeprefix(_COMPRESSED_NODES).decode() if is_compressed else ""
+            plain = unpack_nodes(compressed) if is_compressed else _text(text)
+            return read_nodes(orjson.loads(plain), self.name), ""
+        except (InputError, ValueError) as error:
+            return (), f"this Workflow's nodes cannot be read: {error!s:.200}"
 
 
 class WorkflowIndex(PodIndex):
@@ -171,7 +223,7 @@ def _description(document: bytes) -> bytes:
     return document[: document.rfind(b',"metadata":{')]
 
 
-def _dumped(document: JsonObject) -> bytes:
+def _dumped(document: object) -> bytes:
     try:
         return orjson.dumps(document)
     except orjson.JSONEncodeError:
@@ -207,7 +259,7 @@ def _refers_to(document: bytes, spec: object, namespace: str) -> frozenset[Templ
     )
 
 
-def _dumped_deep(document: JsonObject) -> bytes:
+def _dumped_deep(document: object) -> bytes:
     """Write JSON that is nested more than 254 deep: orjson reads such text but cannot write it."""
     try:
         return json.dumps(document, separators=(",", ":")).encode()
@@ -215,31 +267,15 @@ def _dumped_deep(document: JsonObject) -> bytes:
         raise InputError("a Workflow is nested too deeply") from error
 
 
-class WorkflowNodes(NamedTuple):
-    """Argo's records of the steps of a Workflow.
-
-    Attributes:
-        nodes: the records.
-        problem: reason why they cannot be read; "" = they can.
-    """
-
-    nodes: tuple[ArgoNode, ...]
-    problem: str = ""
-
-
-def nodes_of(workflow: WorkflowObject) -> WorkflowNodes:
-    """Return Argo's records of the steps, or the reason why they cannot be read."""
-    status, name = workflow.status, text_or_empty(workflow.metadata.get("name"))
-    try:
-        if status.get("offloadNodeStatusVersion"):
-            problem = "Argo keeps this Workflow's nodes in its database; only its pods are seen"
-            return WorkflowNodes((), problem)
-        packed = status.get("compressedNodes")
-        if isinstance(packed, str) and packed:
-            return WorkflowNodes(read_nodes(orjson.loads(unpack_nodes(packed)), name))
-        return WorkflowNodes(read_nodes(status.get("nodes"), name))
-    except (InputError, ValueError) as error:
-        return WorkflowNodes((), f"this Workflow's nodes cannot be read: {error!s:.200}")
+def _nodes_text(status: Mapping[str, Any]) -> bytes:
+    """Return the text of Argo's records of the steps as it is kept."""
+    if status.get("offloadNodeStatusVersion"):
+        return b""
+    compressed = status.get("compressedNodes")
+    if isinstance(compressed, str) and compressed:
+        return _COMPRESSED_NODES + compressed.encode(errors="replace")
+    nodes = status.get("nodes")
+    return _kept(_dumped(nodes)) if nodes else b""
 
 
 def observe_workflow(
@@ -286,16 +322,16 @@ def _observed(
         raise InputError(
             f"Workflow {key.name!r:.80} has {len(document)} bytes; it cannot be planned"
         )
-    nodes, unreadable = nodes_of(workflow)
-    state = _state(workflow, unreadable, has_nodes=bool(nodes))
+    texts = WorkflowTexts(_kept(document), _nodes_text(workflow.status))
+    state = _state(workflow, has_nodes=bool(texts.nodes))
     if state.end is not None and not is_marked and not all_marked:
-        document, nodes = b"", ()
+        document, texts = b"", WorkflowTexts(b"")
     return ObservedRun(
         key=key,
         owner=owner,
         submitted_at=created_at,
         state=state,
-        content=WorkflowContent(key.name, _kept(document), len(document), nodes, problem),
+        content=WorkflowContent(key.name, texts, len(document), problem),
         display_name=workflow.display_name,
         is_marked=is_marked,
         all_marked=all_marked,
@@ -320,15 +356,16 @@ def _kept(document: bytes) -> bytes:
     return packed(document) if len(document) >= PACKED_FROM_BYTES else document
 
 
-def _state(workflow: WorkflowObject, unreadable: str, *, has_nodes: bool) -> RunState:
+def _state(workflow: WorkflowObject, *, has_nodes: bool) -> RunState:
     status, end = workflow.status, workflow.end
+    is_elsewhere = bool(status.get("offloadNodeStatusVersion"))
     return RunState(
         blocked="" if end else _why_blocked(workflow),
         idle="" if workflow.phase or has_nodes else "Argo has not begun it",
         started_at=read_moment(status.get("startedAt")),
         finished_at=read_moment(status.get("finishedAt")),
         end=end,
-        unreadable=unreadable,
+        unreadable=_ELSEWHERE_NODES if is_elsewhere else "",
     )
 
 

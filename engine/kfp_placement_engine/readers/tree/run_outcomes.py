@@ -82,11 +82,13 @@ class RunOutcome:
         steps: outcomes by step name, without steps that the object does not mention.
         widths: numbers of iterations by the loop's name, where they are known by now.
         seen: numbers of iterations that have begun of the other loops, which may get more.
+        problem: reason why the outcomes in the object cannot be read; "" = they can.
     """
 
     steps: Mapping[str, StepOutcome] = field(default_factory=dict)
     widths: Mapping[str, int] = field(default_factory=dict)
     seen: Mapping[str, int] = field(default_factory=dict)
+    problem: str = ""
 
 
 def loop_indexes(name: str, iteration: tuple[int, ...]) -> list[tuple[str, int]]:

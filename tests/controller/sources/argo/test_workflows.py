@@ -61,7 +61,7 @@ def test_a_large_document_is_kept_compressed_and_read_as_it_was():
         content(observed(a_workflow(spec))),
         content(observed(a_workflow(spec | padding))),
     )
-    assert len(large.document) < PACKED_FROM_BYTES / 10
+    assert len(large.texts.document) < PACKED_FROM_BYTES / 10
     assert large.size >= PACKED_FROM_BYTES
     graphs = [each.graph(ReadOptions()) for each in (small, large)]
     assert graphs[0].steps == graphs[1].steps
@@ -74,8 +74,8 @@ def test_a_large_document_is_kept_compressed_and_read_as_it_was():
 def test_what_is_kept():
     workflow = observed(a_workflow(phase="Succeeded", nodes=NODES))
     assert (workflow.key, workflow.uid, workflow.ended) == (("team", "wf"), "u", True)
-    assert [node.name for node in content(workflow).nodes] == ["wf"]
-    document = json.loads(content(workflow).document)
+    assert [node.name for node in content(workflow).nodes()[0]] == ["wf"]
+    document = json.loads(content(workflow).texts.document)
     assert document["spec"] == MARKED
     assert "managedFields" not in document["metadata"]
 
@@ -91,13 +91,13 @@ def test_a_spec_that_is_nested_deep_is_kept_if_python_can_write_it(levels, is_re
             observe_workflow(raw)
         return
     workflow = observed(raw)
-    assert orjson.loads(content(workflow).document)["spec"]["x"] == deep
+    assert orjson.loads(content(workflow).texts.document)["spec"]["x"] == deep
 
 
 def test_the_document_does_not_change_while_the_run_goes_on():
     first = observed(a_workflow())
     second = observed(a_workflow(phase="Running", nodes=NODES))
-    assert content(first).document == content(second).document
+    assert content(first).texts.document == content(second).texts.document
     assert first != second
 
 
@@ -115,8 +115,8 @@ def test_where_all_pipelines_are_planned_those_of_kfp_need_no_mark(phase):
     assert observe_workflow(raw) is None
     workflow = observed(raw, all_pipelines=True)
     assert (workflow.is_marked, workflow.all_marked) == (False, True)
-    assert content(workflow).document
-    assert content(workflow).nodes
+    assert content(workflow).texts.document
+    assert content(workflow).texts.nodes
     assert observed(raw, all_pipelines=True, unplanned=True) == workflow
     assert not observed(raw, unplanned=True).is_planned
 
@@ -131,7 +131,7 @@ def test_the_steps_of_a_template_count_once_argo_has_stored_them():
     spec = {"workflowTemplateRef": {"name": "t"}}
     assert observe_workflow(a_workflow(spec)) is None
     workflow = observed(a_workflow(spec, storedWorkflowTemplateSpec=MARKED))
-    assert "storedWorkflowTemplateSpec" in json.loads(content(workflow).document)["status"]
+    assert "storedWorkflowTemplateSpec" in json.loads(content(workflow).texts.document)["status"]
 
 
 def test_offloaded_nodes_are_said():
