@@ -14,7 +14,7 @@ from kfp_placement_controller.sources.source import ObservedRun
 from kfp_placement_engine.model.keys import RunKey
 
 BYTES_PER_STEP = 3_000
-"""Bytes that are kept of the objects of a namespace for each step of its budget, compressed."""
+"""Bytes of objects, compressed, that are kept in memory for each step of a namespace's budget."""
 
 
 @dataclass

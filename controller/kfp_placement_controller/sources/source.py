@@ -162,7 +162,7 @@ class RunContent(Protocol):
 
     @property
     def is_forgotten(self) -> bool:
-        """Whether the content is no longer kept, so that nothing can be read from it."""
+        """True if the content is no longer kept, so that nothing can be read from it."""
         ...
 
     def forget(self) -> None:

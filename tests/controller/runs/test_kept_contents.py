@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from typing import Any, cast
 
 import pytest
 
@@ -40,7 +41,7 @@ class Namespace:
         observed = a_workflow(name, created_at=START + timedelta(seconds=len(self.runs)))
         state = replace(observed.state, end=RunEnd.SUCCEEDED if ended else None)
         content = Content(int(steps * BYTES_PER_STEP))
-        self.runs[name] = replace(observed, content=content, state=state)
+        self.runs[name] = replace(observed, content=cast("Any", content), state=state)
         self.contents.run_changed(observed.key, self.runs[name])
 
     def kept(self) -> list[str]:
