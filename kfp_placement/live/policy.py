@@ -6,7 +6,7 @@ from typing import Any
 from kfp_placement.live.connection import ClusterApi
 from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterMissingError
 from kfp_placement.live.kinds import POLICIES, objects
-from kfp_placement_engine.contract.custom_resources import Condition, PlacementPolicy, read_resource
+from kfp_placement_engine.contract.custom_resources import Condition, read_stored_policy
 from kfp_placement_engine.contract.policy import POLICY_NAME
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.policy import Actuator
@@ -46,7 +46,7 @@ def why_off(api: ClusterApi) -> str:
 
 def _why_off(raw: Mapping[str, Any]) -> str:
     try:
-        policy = read_resource(PlacementPolicy, raw)
+        policy = read_stored_policy(dict(raw)).policy
     except InputError as error:
         return sentence(f"the PlacementPolicy cannot be read: {error}")
     if policy.spec.paused:

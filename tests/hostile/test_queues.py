@@ -518,7 +518,7 @@ def test_tenants_write_nothing_that_queues_decide_by(team, tenant):
 
 def test_large_runs_do_not_begin_before_the_planner_has_read_them(queueing, team, tenant):
     """The tenant gains nothing: all wait for their turn, in little memory."""
-    set_queue(team, quota={"runs": 0}, holdDeadline="5s")
+    set_queue(team, quota={"runs": 0}, holdDeadline="1s")
     unknown = {f"large-{number}" for number in range(LARGE_RUNS)}
     for name in sorted(unknown):
         tenant.create(run_of_steps(LARGE_STEPS, name, team.name))

@@ -35,7 +35,8 @@ CASES = {
     "no planner under the extender": a_policy(
         status={"schedulerReady": True, "gatesReady": False, "conditions": [NO_PLANNER]}
     ),
-    "unreadable": a_policy({"actuator": "magic"}),
+    "unreadable": a_policy(labels=7),
+    "paused, and a part is unreadable": a_policy({"paused": True, "engine": {"islands": 0}}),
 }
 
 
