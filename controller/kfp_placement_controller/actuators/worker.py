@@ -1,4 +1,4 @@
-"""A thread that does one thing after another, so that nobody else waits for the answers.
+"""Threads that do one thing after another, so that nobody else waits for the answers.
 
 If `failed` is given, a defect in a task becomes an answer and the thread goes on.
 """
@@ -25,35 +25,43 @@ class Worker(Generic[TaskT, AnswerT]):
         answered: function that is given every answer, in this worker's thread.
         failed: function that returns the answer after a defect in `answer`; None = a defect ends
             the thread.
+        threads: number of threads that share the tasks.
     """
 
     name: str
     answer: Callable[[TaskT], AnswerT]
     answered: Callable[[AnswerT], None]
     failed: Callable[[TaskT, Exception], AnswerT] | None = None
+    threads: int = 1
 
     def __post_init__(self) -> None:
         """Prepare the thread without starting it."""
         self._tasks: queue.SimpleQueue[TaskT | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._work, name=self.name, daemon=True)
+        self._threads = [
+            threading.Thread(target=self._work, name=self.name, daemon=True)
+            for _ in range(self.threads)
+        ]
 
     def start(self) -> None:
         """Start; returns at once."""
-        self._thread.start()
+        for thread in self._threads:
+            thread.start()
 
     def stop(self) -> None:
         """End the thread, unless it waits for somebody: then the process ends without it."""
-        self._tasks.put(None)
-        if self._thread.is_alive():
-            self._thread.join(_STOP_SECONDS)
+        for _ in self._threads:
+            self._tasks.put(None)
+        for thread in self._threads:
+            if thread.is_alive():
+                thread.join(_STOP_SECONDS)
 
     def submit(self, task: TaskT) -> None:
         """Let a task be done as soon as those before it are; returns at once."""
         self._tasks.put(task)
 
     def alive(self) -> bool:
-        """Return whether the thread works."""
-        return self._thread.is_alive()
+        """Return whether all threads work."""
+        return all(thread.is_alive() for thread in self._threads)
 
     def _work(self) -> None:
         while (task := self._tasks.get()) is not None:
