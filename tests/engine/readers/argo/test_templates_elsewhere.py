@@ -180,6 +180,19 @@ def test_a_stored_spec_that_argo_has_not_joined_hides_what_the_run_needs(own):
     assert any(each.code == HIDDEN_DEMAND for each in graph.notices)
 
 
+def test_templates_beside_a_reference_and_an_empty_stored_spec_are_not_read():
+    """Argo refuses the former, unless a status keeps it from looking; it would merge them."""
+    refers = {"workflowTemplateRef": {"name": "library"}}
+    theirs = library(pod("main"), entrypoint="main")
+    with pytest.raises(InputError, match="templates of its own, which Argo refuses"):
+        read(run(pod("main"), **refers), theirs)
+    for own in ({}, {"entrypoint": "main"}):
+        document = {**run(), "spec": {**refers, **own}}
+        document["status"] = {"storedWorkflowTemplateSpec": {}}
+        with pytest.raises(InputError):
+            read(document, theirs)
+
+
 def test_a_patch_of_the_pods_that_delete_artifacts_hides_what_they_need():
     collected = {"strategy": "OnWorkflowCompletion"}
     own = [each.hides_demand for each in read(run(pod("main"), artifactGC=collected)).notices]

@@ -27,10 +27,7 @@ _SPEC_LISTS = {
     "tolerations": "key",
     "volumes": "name",
 }
-"""Lists of a spec whose entries are merged, with the key by which two entries are the same.
-
-Argo refuses templates in a Workflow that has a `workflowTemplateRef`.
-"""
+"""Lists of a spec whose entries are merged, with the key by which two entries are the same."""
 
 _STEERING = ("activeDeadlineSeconds", "shutdown", "suspend", "workflowTemplateRef")
 """Fields by which a run is steered, or refers to its template."""
@@ -98,8 +95,11 @@ def _with_entrypoint(spec: Fields, entrypoint: str) -> Fields:
 def _joined(
     workflow: Fields, spec: Fields, library: TemplateLibrary, unread: Sequence[str]
 ) -> tuple[Fields, ...]:
-    stored = workflow.flat("status").flat("storedWorkflowTemplateSpec")
-    if stored:
+    if spec.get("templates"):
+        raise spec.error("has a workflowTemplateRef and templates of its own, which Argo refuses")
+    status = workflow.flat("status")
+    if status.get("storedWorkflowTemplateSpec") is not None:
+        stored = status.flat("storedWorkflowTemplateSpec")
         joined = Fields(joined_specs(stored.raw, spec.raw), workflow.place)
         if spec.get("entrypoint") and not stored.get("entrypoint"):
             return (joined,)
