@@ -12,7 +12,7 @@ from kfp_placement_controller.extender.app import serve_until_signal, webhook_li
 from kfp_placement_controller.extender.certificates import CertificateFiles
 from kfp_placement_controller.extender.knowledge_store import KnowledgeStore
 from kfp_placement_controller.kinds import POLICIES, RUN_QUEUES
-from kfp_placement_controller.loops.garbage import look_less_often
+from kfp_placement_controller.loops.garbage import keep_what_is_there, look_less_often
 from kfp_placement_controller.observed.run_queues import observe_readiness
 from kfp_placement_controller.parts import working
 from kfp_placement_controller.probes import ProbeServer
@@ -72,6 +72,7 @@ class AdmitProcess:
 
     def run(self) -> None:
         """Watch and answer until SIGTERM or SIGINT."""
+        keep_what_is_there()
         with working(self._probes, self._watches):
             asyncio.run(self._serve())
 

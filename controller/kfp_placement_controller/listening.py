@@ -9,6 +9,8 @@ longest.
 """
 
 import contextlib
+import gc
+import itertools
 import socket
 import struct
 import threading
@@ -42,16 +44,23 @@ class ConnectionLimits:
         most: largest number of open connections; one more ends another.
         most_per_address: largest number of open connections of one address.
         new_per_second: largest number of new connections of one address in a second.
+        collected_after: number of connections after which those that have ended are collected as
+            garbage; 0 = they leave none.
     """
 
     port_name: str
     most: int
     most_per_address: int
     new_per_second: int
+    collected_after: int = 0
 
 
 class LimitedSocket(socket.socket):
-    """A listening socket that disconnects who is over a limit, or silent where others need room."""
+    """A listening socket that disconnects who is over a limit, or silent where others need room.
+
+    Attributes:
+        limits: limits on its connections.
+    """
 
     def __init__(
         self,
@@ -67,7 +76,7 @@ class LimitedSocket(socket.socket):
             clock: seconds that never go back.
         """
         super().__init__(family, socket.SOCK_STREAM)
-        self._limits = limits
+        self.limits = limits
         self._clock = clock
         # A connection may end in a thread that is not the one that accepts.
         self._lock = threading.Lock()
@@ -75,6 +84,7 @@ class LimitedSocket(socket.socket):
         self._of_address: Counter[str] = Counter()
         self._second = 0
         self._begun: Counter[str] = Counter()
+        self._numbers = itertools.count(1)
 
     @property
     def port(self) -> int:
@@ -93,25 +103,27 @@ class LimitedSocket(socket.socket):
         with self._lock:
             limit = self._limit_reached_by(address)
             if not limit:
-                if len(self._open) >= self._limits.most:
+                if len(self._open) >= self.limits.most:
                     silenced = max(self._open, key=self._is_less_needed)
                     self._forget(silenced)
                 accepted = _Accepted(connection, self._ended, self._clock)
                 self._open[accepted] = address
                 self._of_address[address] += 1
         if limit:
-            HTTP_REFUSED.labels(self._limits.port_name, limit).inc()
+            HTTP_REFUSED.labels(self.limits.port_name, limit).inc()
             _reset_at_close(connection)
             connection.close()
             raise ConnectionAbortedError
         if silenced is not None:
-            HTTP_REFUSED.labels(self._limits.port_name, "connections").inc()
+            HTTP_REFUSED.labels(self.limits.port_name, "connections").inc()
             silenced.end()
+        if (most := self.limits.collected_after) and next(self._numbers) % most == 0:
+            gc.collect()
         return accepted, peer
 
     def _limit_reached_by(self, address: str) -> str:
         """Return the limit that a new connection would exceed; "" = none."""
-        limits, second = self._limits, int(self._clock())
+        limits, second = self.limits, int(self._clock())
         if second != self._second:
             self._second, self._begun = second, Counter()
         self._begun[address] += 1

@@ -1,7 +1,9 @@
 """Limits on the connections to a port."""
 
 import contextlib
+import gc
 import socket
+import weakref
 
 import pytest
 
@@ -94,6 +96,23 @@ def test_new_connections_of_a_second_are_limited_by_address(connect, clock):
     assert one("127.0.0.2") is not None
     clock[0] = 1.0
     assert one(LOOPBACK) is not None
+
+
+def test_what_is_left_of_connections_is_collected_now_and_then(connect):
+    class Cycle:
+        def __init__(self):
+            self.own = self
+
+    limits = ConnectionLimits("a-port", 9, 9, new_per_second=9, collected_after=2)
+    one, left = connect(limits), weakref.ref(Cycle())
+    gc.disable()
+    try:
+        one(LOOPBACK)
+        assert left() is not None
+        one(LOOPBACK)
+        assert left() is None
+    finally:
+        gc.enable()
 
 
 def test_all_addresses_of_the_machine_are_served(closing):

@@ -13,6 +13,8 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+from kfp_placement_controller.extender.bodies import MAX_BODY_BYTES
+
 HOST = "127.0.0.1"
 HEAD = "POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n{more}\r\n"
 
@@ -98,6 +100,51 @@ def flood(port: int, path: str, seconds: float, length: int, threads: int) -> di
     return dict(outcomes)
 
 
+def repeat(port: int, what: str, seconds: float, threads: int) -> dict[str, float]:
+    """Send the same from 12 addresses again and again, on a connection of its own each time."""
+    outcomes: collections.Counter[str] = collections.Counter()
+    until = time.monotonic() + seconds
+    sent = CONTENTS[what]
+
+    def one(number: int) -> None:
+        while time.monotonic() < until:
+            try:
+                source = f"127.0.0.{2 + number % 12}"
+                with connected(port, source, tls=what != "no-tls") as connection:
+                    connection.sendall(sent)
+                    outcomes["cut" if what == "cut" else status_of(connection)] += 1
+            except OSError as error:
+                outcomes[type(error).__name__] += 1
+
+    with ThreadPoolExecutor(threads) as pool:
+        pool.map(one, range(threads))
+    return dict(outcomes)
+
+
+def _question(item: bytes) -> bytes:
+    """Return a question as large as it may be, full of the same items."""
+    before = b'{"request": {"uid": "u", "object": {"metadata": {}, "items": ['
+    count = (MAX_BODY_BYTES - 100) // (len(item) + 1)
+    body = before + b",".join([item] * count) + b"]}}}"
+    return head("/mutate", len(body)) + body
+
+
+CONTENTS: dict[str, bytes] = {
+    # Of all JSON, these take the most memory for their size.
+    "nested-objects": _question(b'{"":' * 900 + b"0" + b"}" * 900),
+    "nested-lists": _question(b"[" * 900 + b"]" * 900),
+    "distinct-keys": _question(b'{"a":0,"b":0,"c":0,"d":0,"e":0,"f":0}'),
+    "cut": head("/mutate", MAX_BODY_BYTES) + b" " * (MAX_BODY_BYTES - 1),
+    "heads": b"GET / HTTP/1.1\r\nHost: x\r\n" + (b"A: " + b"x" * 4000 + b"\r\n") * 100,
+    "long-head": b"GET / HTTP/1.1\r\nHost: x\r\nA: " + b"x" * 2**20,
+    "no-http": b"\r\nGET /x HTTP/1.1\r\n\r\n" * 50_000,
+    "pipelined": (head("/mutate", 2) + b"{}") * 20_000,
+    "upgraded": b"GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+    + b"x" * 2**22,
+    "no-tls": b"\x16\x03\x01\x40\x00" + b"x" * 2**21,
+}
+
+
 def hold(port: int, path: str, count: int) -> dict[str, float]:
     """Begin many requests at once from one address, say how many go on, and stay."""
     held = []
@@ -159,7 +206,7 @@ def reach(port: int, _path: str) -> dict[str, float]:
 
 
 ATTACKS: dict[str, Callable[..., dict[str, float]]] = {
-    each.__name__: each for each in (withhold, flood, hold, crowd, reach)
+    each.__name__: each for each in (withhold, flood, repeat, hold, crowd, reach)
 }
 
 

@@ -38,7 +38,7 @@ from tests.controlplane.waiting import wait_until
 from tests.support import manifests
 from tests.support.cluster_of_runs import ClusterOfRuns
 from tests.support.kfp3_workflow_emitter import emit_kfp3_workflow
-from tests.support.manifests import NAMESPACE, of_kind
+from tests.support.manifests import NAMESPACE, of_kind, shipped_variables
 from tests.support.scraping import Scraped, scrape
 
 SCHEDULER = "scheduler"
@@ -381,7 +381,7 @@ class Installation(ClusterOfRuns):
     def _start_process(
         self, name: str, probe_port: int, command: str, options: tuple[str, ...]
     ) -> None:
-        shipped = _shipped_variables(self._items, command)
+        shipped = shipped_variables(self._items, command)
         environment = os.environ | shipped | self._accounts[command]
         line = (self._options.python, "-m", _PROGRAM, command, "--identity", name, *options)
         process = ManagedProcess(name, line, self._plane.folder / f"{name}.log", environment)
@@ -395,18 +395,6 @@ class Installation(ClusterOfRuns):
         process = self._plane.add_scheduler(_SCHEDULER_OF_PLANE, configuration, token)
         self._processes[SCHEDULER] = process
         self._cleanup.callback(self._plane.remove, _SCHEDULER_OF_PLANE)
-
-
-def _shipped_variables(items: list[JsonObject], container: str) -> dict[str, str]:
-    """Return what the Deployments set for a container, except for what only a pod has."""
-    return {
-        variable["name"]: variable["value"]
-        for deployment in of_kind(items, "Deployment")
-        for each in deployment["spec"]["template"]["spec"]["containers"]
-        if each["name"] == container
-        for variable in each["env"]
-        if "value" in variable
-    }
 
 
 def _at_rest(item: JsonObject) -> JsonObject:

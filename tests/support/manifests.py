@@ -72,6 +72,18 @@ def of_kind(items: Iterable[JsonObject], kind: str) -> Iterator[JsonObject]:
     return (item for item in items if item["kind"] == kind)
 
 
+def shipped_variables(items: Iterable[JsonObject], container: str) -> dict[str, str]:
+    """Return what the Deployments set for a container, except for what only a pod has."""
+    return {
+        variable["name"]: variable["value"]
+        for deployment in of_kind(items, "Deployment")
+        for each in deployment["spec"]["template"]["spec"]["containers"]
+        if each["name"] == container
+        for variable in each["env"]
+        if "value" in variable
+    }
+
+
 def apply(api: Api, items: Iterable[JsonObject]) -> None:
     """Apply objects one after another; a definition is waited for."""
     for item in items:

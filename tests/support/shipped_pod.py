@@ -3,6 +3,7 @@
 import contextlib
 import http.client
 import json
+import os
 import subprocess
 import sys
 import time
@@ -10,11 +11,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import yaml
+
 from tests.controller.extender.cluster import pod_object
 from tests.controlplane.certificates import CertificateAuthority
 from tests.controlplane.health import http_ready
 from tests.controlplane.ports import LOOPBACK, free_ports
 from tests.controlplane.waiting import wait_until
+from tests.support.manifests import DEPLOY, shipped_variables
 from tests.support.processes import end_process
 from tests.support.scraping import scrape
 from tests.support.small_api_server import SmallApiServer
@@ -22,6 +26,8 @@ from tests.support.small_api_server import SmallApiServer
 QUESTION = json.dumps(
     {"Pod": pod_object(), "Nodes": None, "NodeNames": [f"node-{number}" for number in range(100)]}
 )
+
+_DEPLOYMENT = DEPLOY / "features/webhook/admit.yaml"
 
 
 @dataclass(frozen=True)
@@ -66,8 +72,11 @@ def shipped_pod(folder: Path) -> Iterator[ShippedPod]:
         def start(process: str, *options: object) -> subprocess.Popen[bytes]:
             line = (sys.executable, "-m", "kfp_placement_controller.main", process)
             log = running.enter_context((folder / f"{process}.log").open("wb"))
+            shipped = shipped_variables(yaml.safe_load_all(_DEPLOYMENT.read_text()), process)
             started = subprocess.Popen(
-                (*line, "--kubeconfig", str(kubeconfig), *map(str, options)), stderr=log
+                (*line, "--kubeconfig", str(kubeconfig), *map(str, options)),
+                stderr=log,
+                env=os.environ | shipped,
             )
             running.callback(end_process, started)
             return started

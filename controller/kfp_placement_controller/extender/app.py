@@ -10,6 +10,7 @@ import logging
 import signal
 import ssl
 import time
+from asyncio.sslproto import SSLProtocol
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -18,22 +19,34 @@ from http import HTTPStatus
 from typing import Any, cast
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
+from typing_extensions import override
 
 from kfp_placement_controller.extender.answers import Answer, Answers, Verb, defect_answer
-from kfp_placement_controller.extender.bodies import MAX_BODY_BYTES, MAX_HELD_BYTES, Bodies
+from kfp_placement_controller.extender.bodies import MAX_HELD_BYTES, Bodies
 from kfp_placement_controller.listening import LOOPBACK, ConnectionLimits, LimitedSocket, open_port
+from kfp_placement_controller.metrics import HTTP_REFUSED
 
 _LOG = logging.getLogger(__name__)
 
 SCHEDULER_LIMITS = ConnectionLimits("scheduler", most=64, most_per_address=64, new_per_second=1000)
 """Limits at the scheduler's port, where all have one address."""
 
-WEBHOOK_LIMITS = ConnectionLimits("webhook", most=192, most_per_address=48, new_per_second=200)
-"""Limits at the webhook's port. An API server keeps up to 25 connections open for the next pods."""
+WEBHOOK_LIMITS = ConnectionLimits(
+    "webhook", most=192, most_per_address=48, new_per_second=200, collected_after=64
+)
+"""Limits at the webhook's port. An API server keeps up to 25 connections open for the next pods.
+
+What is left of a connection with TLS takes up to 0.6 MB, and much of it only the garbage collector
+frees.
+"""
 
 HTTP_SETTINGS: Mapping[str, Any] = {
     # Time in which the rest of a refused body is read, so that its sender sees the answer.
     "lingering_time": 0.5,
+    # Fields of a head: an API server sends ten, and tokens have up to 4 kB.
+    "max_headers": 32,
+    "max_field_size": 2**12,
     # Bytes of a body that are taken before it is known whether it is refused.
     "read_bufsize": 2**16,
     # A body of a few bytes could become one of gigabytes.
@@ -43,6 +56,9 @@ HTTP_SETTINGS: Mapping[str, Any] = {
 
 TLS_SETTINGS: Mapping[str, Any] = {"ssl_handshake_timeout": 5.0, "ssl_shutdown_timeout": 1.0}
 """Settings of asyncio's server for HTTPS."""
+
+# A connection has three buffers of this size; with asyncio's own, all of them took 150 MB.
+SSLProtocol.max_size = 2**16
 
 Answering = Callable[..., Answer]
 """Function that answers, or asks for a pause and is called again with the seconds of pauses."""
@@ -105,7 +121,7 @@ def webhook_listener(
 
 def _application(routes: Routes, is_synced: Callable[[], bool], bodies: Bodies) -> web.Application:
     """Return an application that answers questions, but none before everything is known."""
-    application = web.Application(client_max_size=MAX_BODY_BYTES)
+    application = web.Application()
 
     async def handle(verb: Verb, answer: Answering, request: web.Request) -> web.Response:
         if not is_synced():
@@ -135,12 +151,33 @@ async def _answered(verb: Verb, answer: Answering, body: bytes) -> Answer:
     return answered
 
 
+class _RequestLog(logging.LoggerAdapter[logging.Logger]):
+    """A log that counts heads which are not HTTP, since anybody may send as many as they want.
+
+    Their tracebacks would also keep what they have sent until the garbage is collected.
+    """
+
+    def __init__(self, port_name: str) -> None:
+        super().__init__(_LOG)
+        self._port_name = port_name
+
+    @override
+    def log(self, level: int, msg: object, *args: object, **more: Any) -> None:
+        error = more.get("exc_info")
+        if isinstance(error, HttpProcessingError):
+            error.__traceback__ = None
+            HTTP_REFUSED.labels(self._port_name, "head").inc()
+        else:
+            super().log(level, msg, *args, **more)
+
+
 @asynccontextmanager
 async def listening(listener: Listener) -> AsyncIterator[int]:
     """Serve as long as the context lasts, and yield the port."""
     runner = web.AppRunner(
         listener.application,
         access_log=None,
+        logger=_RequestLog(listener.socket.limits.port_name),
         shutdown_timeout=2.0,
         keepalive_timeout=listener.idle_seconds,
         **HTTP_SETTINGS,

@@ -1,11 +1,13 @@
 """The HTTP side: routes, readiness, certificates, and one bad request beside others."""
 
 import asyncio
+import gc
 import gzip
 import io
 import json
 import os
 import ssl
+import tracemalloc
 from contextlib import asynccontextmanager
 
 import aiohttp
@@ -60,6 +62,11 @@ async def serving(listener, trusted=None):
 def scheduler(is_synced=lambda: True, port=0):
     cluster = a_cluster()
     return scheduler_listener(Answers(lambda: cluster.knowledge, lambda *_: None), is_synced, port)
+
+
+def head_of(length: int) -> bytes:
+    head = f"POST /scheduler/filter HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n"
+    return head.encode()
 
 
 def refused(limit: str) -> float:
@@ -150,15 +157,55 @@ def test_a_body_that_does_not_come_in_is_given_up(monkeypatch):
     async def check():
         async with listening(scheduler()) as port:
             reader, writer = await asyncio.open_connection(LOOPBACK, port)
-            writer.write(
-                b"POST /scheduler/filter HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{"
-            )
+            writer.write(head_of(9) + b"{")
             assert (await reader.readline()).split()[1] == b"408"
             writer.close()
 
     before = refused("body-time")
     asyncio.run(check())
     assert refused("body-time") == before + 1
+
+
+def test_nothing_of_bodies_that_do_not_come_in_is_kept_until_garbage_is_collected(monkeypatch):
+    monkeypatch.setattr(bodies, "MAX_BODY_SECONDS", 0.2)
+    length = 2**20
+
+    async def check():
+        async with listening(scheduler()) as port:
+            for _ in range(20):
+                reader, writer = await asyncio.open_connection(LOOPBACK, port)
+                writer.write(head_of(length) + b" " * (length - 1))
+                assert (await reader.readline()).split()[1] == b"408"
+                writer.close()
+            return tracemalloc.get_traced_memory()[0]
+
+    gc.collect()
+    gc.disable()
+    tracemalloc.start()
+    try:
+        assert asyncio.run(check()) < 5 * length
+    finally:
+        tracemalloc.stop()
+        gc.enable()
+
+
+def test_heads_that_are_not_http_are_counted_and_not_logged(caplog):
+    async def check():
+        async with listening(scheduler()) as port:
+            for head in (
+                b"GET / HTTP/1.1\r\n\r\n",
+                b"?\r\n\r\n",
+                b"GET / HTTP/1.1\r\n" + 40 * b"A: b\r\n",
+            ):
+                reader, writer = await asyncio.open_connection(LOOPBACK, port)
+                writer.write(head)
+                assert (await reader.readline()).split()[1] == b"400"
+                writer.close()
+
+    before = refused("head")
+    asyncio.run(check())
+    assert refused("head") == before + 3
+    assert caplog.text == ""
 
 
 def test_who_sends_much_at_a_time_is_refused_and_others_are_not():
