@@ -101,7 +101,7 @@ def flood(port: int, path: str, seconds: float, length: int, threads: int) -> di
 
 
 def repeat(port: int, what: str, seconds: float, threads: int) -> dict[str, float]:
-    """Send the same from 12 addresses again and again, on a connection of its own each time."""
+    """Send the same repeatedly from 12 addresses, on a connection of its own each time."""
     outcomes: collections.Counter[str] = collections.Counter()
     until = time.monotonic() + seconds
     sent = CONTENTS[what]
