@@ -7,6 +7,7 @@ import random
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pytest
@@ -26,7 +27,7 @@ from tests.controlplane.exceptions import ApiError
 from tests.controlplane.plane import ControlPlane, PlaneOptions
 from tests.controlplane.waiting import wait_until
 from tests.support.attacks import run_of_steps, tenant_account
-from tests.support.installation import PLANNER, Installation, InstallationOptions
+from tests.support.installation import FIRST_QUEUE, PLANNER, Installation, InstallationOptions
 from tests.support.process_usage import cpu_seconds
 
 FAST, SLOW = "fast", "slow"
@@ -79,9 +80,16 @@ class Neighbours:
             rows = placement.planned_rows().rows
             return next((placement.node_name(row.node) for row in rows if row), None)
 
-        planned = wait_until(node, f"a plan of {run}", 20)
+        planned = wait_until(node, f"a plan of {run}", 60)
         self.team.wait_for_success(run)
         return str(planned)
+
+    def wait_until_seen(self) -> None:
+        """Wait until runs are planned for the node that is left, as soon as pods are seen.
+
+        If pods hid their room, that would never be.
+        """
+        wait_until(lambda: self.planned_node(wide()) == SLOW, "the room to be seen", 60)
 
     def seconds_to_plan(self) -> float:
         """How long a new run of the team waits for its plan."""
@@ -123,6 +131,11 @@ def wide(name: str = "wide", count: int = 1) -> JsonObject:
     return compiled(name, body)
 
 
+def running_step(team: Team) -> bool:
+    """Whether a pod of a team runs."""
+    return any(each.get("status", {}).get("phase") == "Running" for each in team.pods())
+
+
 def long_run(neighbours: Neighbours) -> str:
     """A run of the tenant with a plan, whose first step takes a minute."""
     run = neighbours.tenant.submit(chain("long", 60.0))
@@ -151,7 +164,7 @@ def test_pods_that_claim_to_be_of_a_run_hide_no_room(neighbours, how):
         forgery["ownerReferences"] = [{**reference, "controller": False}]
     assert neighbours.planned_node(wide()) == FAST
     neighbours.forge(run, **forgery)
-    assert neighbours.planned_node(wide()) == SLOW
+    neighbours.wait_until_seen()
     assert neighbours.tenant.workflow(run)["status"]["phase"] == "Running"
 
 
@@ -163,7 +176,7 @@ def test_amounts_that_nobody_has_hide_no_room(neighbours):
     resources["requests"] |= {"memory": "1Mi"}
     resources["limits"] = {"memory": "1e30"}
     neighbours.account.create(pod)
-    assert neighbours.planned_node(wide()) == SLOW
+    neighbours.wait_until_seen()
 
 
 def test_pods_of_a_small_run_take_room_from_the_queue(neighbours):
@@ -172,8 +185,13 @@ def test_pods_of_a_small_run_take_room_from_the_queue(neighbours):
     for each in (tenant, team):
         set_queue(each, quota={"runs": 9}, overcommit=1)
     small = long_run(neighbours)
+    wait_until(lambda: running_step(tenant), "its step to run")
+    pods_seen = partial(
+        neighbours.installation.metric, FIRST_QUEUE, "watch_changes_total", kind="Pod"
+    )
+    seen = pods_seen()
     neighbours.forge(small)
-    time.sleep(1)
+    wait_until(lambda: pods_seen() >= seen + 3, "the queue to see the pods")
     run = team.submit(wide(count=3))
     wait_until(
         lambda: "of the cluster" in wait_status(team, run).get("message", ""),
@@ -196,13 +214,16 @@ def test_sizes_of_images_are_not_believed_of_other_namespaces(neighbours):
     with neighbours.installation.paused(PLANNER):
         neighbours.tenant.submit(compiled("large", body))
         run = neighbours.team.submit(chain("usual", 20.0, 1.0))
-    most = 0.0
+
+    def makespan_seconds() -> float:
+        placement = neighbours.team.placement(run)
+        return 0.0 if placement is None else placement.spec.makespan_seconds or 0.0
+
+    most = wait_until(makespan_seconds, "a plan", 60)
     for _ in range(16):
         time.sleep(0.5)
-        placement = neighbours.team.placement(run)
-        if placement is not None and placement.spec.makespan_seconds is not None:
-            most = max(most, placement.spec.makespan_seconds)
-    assert 0 < most < 100
+        most = max(most, makespan_seconds())
+    assert most < 100
 
 
 def statuses() -> Iterator[JsonObject]:
@@ -250,7 +271,7 @@ def test_statuses_that_owners_write_stop_nobody(neighbours):
         status = json.loads(json.dumps({"phase": "Running", **status}).replace("NAME", name))
         neighbours.account.create({**workflow, "status": status})
     before = cpu_seconds(planner)
-    assert neighbours.seconds_to_plan() < 10
+    assert neighbours.seconds_to_plan() < 30
     time.sleep(3)
     assert cpu_seconds(planner) - before < 8
     assert neighbours.installation.processes[PLANNER].pid == planner
@@ -265,15 +286,23 @@ def test_histories_that_finalizers_keep_are_not_more_than_allowed(neighbours):
         neighbours.account.patch(history, {"metadata": {"finalizers": ["example.com/kept"]}})
     for number in range(3):
         tenant.wait_for_success(tenant.submit(chain(f"new{number}", 0.1)))
-    time.sleep(10)
-    stored = tenant.api.list(API_VERSION, "PipelineHistory", tenant.name)
-    try:
+
+    def is_settled() -> bool:
+        before = histories()
+        time.sleep(5)
+        return before == histories()
+
+    def histories() -> set[str]:
+        nonlocal stored
+        stored = tenant.api.list(API_VERSION, "PipelineHistory", tenant.name)
         assert len(stored) <= 201
         assert sum("deletionTimestamp" in each["metadata"] for each in stored) <= 2
-        versions = {each["metadata"]["resourceVersion"] for each in stored}
-        time.sleep(5)
-        stored = tenant.api.list(API_VERSION, "PipelineHistory", tenant.name)
-        assert {each["metadata"]["resourceVersion"] for each in stored} == versions
+        return {each["metadata"]["resourceVersion"] for each in stored}
+
+    stored: list[JsonObject] = []
+    try:
+        wait_until(lambda: len(histories()) == 201, "the first of them to be stored")
+        wait_until(is_settled, "nothing more to be written", 60)
     finally:
         for each in stored:
             tenant.api.patch(each, {"metadata": {"finalizers": None}})

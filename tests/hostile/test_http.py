@@ -207,7 +207,8 @@ def test_a_question_that_is_malformed_is_refused_at_once(pod, body, more, status
         began = time.monotonic()
         connection.sendall(question.encode() + body)
         assert status_of(connection) == status
-        assert time.monotonic() - began < 1.5
+        # Sooner than what waits for something that does not come.
+        assert time.monotonic() - began < 5
     assert pod.megabytes() - before < 100
 
 
