@@ -287,6 +287,8 @@ def test_histories_that_finalizers_keep_are_not_more_than_allowed(neighbours):
     for number in range(3):
         tenant.wait_for_success(tenant.submit(chain(f"new{number}", 0.1)))
 
+    stored: list[JsonObject] = []
+
     def is_settled() -> bool:
         before = histories()
         time.sleep(5)
@@ -299,7 +301,6 @@ def test_histories_that_finalizers_keep_are_not_more_than_allowed(neighbours):
         assert sum("deletionTimestamp" in each["metadata"] for each in stored) <= 2
         return {each["metadata"]["resourceVersion"] for each in stored}
 
-    stored: list[JsonObject] = []
     try:
         wait_until(lambda: len(histories()) == 201, "the first of them to be stored")
         wait_until(is_settled, "nothing more to be written", 60)
