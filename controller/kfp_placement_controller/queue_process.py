@@ -19,6 +19,7 @@ from kfp_placement_controller.leading_process import (
 from kfp_placement_controller.loops.inbox import Inbox
 from kfp_placement_controller.loops.kueue_following import KueueFollowing
 from kfp_placement_controller.loops.queue_loop import QueueLoop
+from kfp_placement_controller.observed.namespaces import Namespaces
 from kfp_placement_controller.queueing.builtin.backend import BuiltinBackend
 from kfp_placement_controller.queueing.coordinator import QueueCoordinator
 from kfp_placement_controller.queueing.kueue.backend import KueueBackend
@@ -64,8 +65,7 @@ class QueueProcess(LeadingProcess):
             DEFAULT_SOURCES,
             (BuiltinBackend(), kueue_backend),
             time.monotonic,
-            own_namespace=settings.own_namespace,
-            opt_in=settings.opt_in,
+            Namespaces(settings.own_namespace, settings.opt_in),
         )
         inbox: Inbox[QueueCoordinator] = Inbox()
         events = EventRecorder(client, COMPONENT, settings.identity, clock=wall_clock)

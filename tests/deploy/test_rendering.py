@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from kfp_placement_controller.main import PROCESSES
-from kfp_placement_controller.observed.namespaces import ObservedNamespace, takes_part
+from kfp_placement_controller.observed.namespaces import Namespaces, ObservedNamespace
 from kfp_placement_controller.settings import VARIABLE_PREFIX
 from kfp_placement_engine.contract.keys import (
     ALL_PIPELINES,
@@ -264,8 +264,8 @@ def test_admission_and_processes_agree_on_namespaces(features):
     for selector, _ in namespace_selectors(rendered(*features)):
         for name in ("kube-system", NAMESPACE, "team"):
             for label in ("", "true", "false", "True"):
-                says = ObservedNamespace(label)
-                expected = takes_part(name, says, NAMESPACE, opt_in="opt-in" in features)
+                seen = {name: ObservedNamespace(label)}
+                expected = Namespaces(NAMESPACE, "opt-in" in features, seen).takes_part(name)
                 assert is_selected(selector, name, label) == expected, (name, label)
 
 

@@ -42,6 +42,7 @@ from kfp_placement_controller.learning.run_learning import RunLearning
 from kfp_placement_controller.learning.unplanned_runs import UnplannedReader
 from kfp_placement_controller.observed.histories import ObservedHistory
 from kfp_placement_controller.observed.liveness import HeldLease
+from kfp_placement_controller.observed.namespaces import Namespaces
 from kfp_placement_controller.observed.placed_runs import PlacedRun
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.observed.run_queues import ObservedQueue
@@ -121,8 +122,7 @@ class Coordinator:
         self.registry = RunRegistry(
             lambda: self.policy.spec,
             self.sources,
-            self.own_namespace,
-            self.opt_in,
+            Namespaces(self.own_namespace, self.opt_in),
             histories=self.histories,
         )
         self.joined = JoinedRuns(RunPackages(self.kfp_api, self.own_namespace))

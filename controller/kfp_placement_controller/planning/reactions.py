@@ -77,7 +77,7 @@ class Reactions:
 
     def namespace_changed(self, change: Change[ObservedNamespace]) -> None:
         """Take in that a namespace has changed; whether it takes part counts for its next runs."""
-        change.apply_to(self.registry.namespaces, change.key[1])
+        self.registry.namespaces.changed(change)
         if change.old != change.new:
             self.requests.conditions_changed()
 

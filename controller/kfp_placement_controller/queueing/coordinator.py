@@ -13,14 +13,14 @@ planner works), the policy, and the backends. Each `tick` takes these steps:
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import InitVar, dataclass
+from dataclasses import InitVar, dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
 from kfp_placement_controller.kinds import POLICIES, RUN_QUEUES, RUN_REQUESTS
 from kfp_placement_controller.observed.liveness import HeldLease
-from kfp_placement_controller.observed.namespaces import ObservedNamespace, takes_part
+from kfp_placement_controller.observed.namespaces import Namespaces
 from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.observed.run_requests import ObservedRequest
 from kfp_placement_controller.queueing.actions import (
@@ -69,8 +69,7 @@ class QueueCoordinator:
         sources: sources of runs, which say which run a pod belongs to.
         backends: deciders about runs; each RunQueue names one of them.
         monotonic: monotonic clock, in seconds.
-        own_namespace: the controller's namespace, which takes no part.
-        opt_in: whether only namespaces that ask for it take part.
+        namespaces: the namespaces, some of which take no part.
         epoch: epoch of our Lease, or None while another process leads.
         queues: the RunQueues.
         runs: the runs, with their RunRequests.
@@ -80,8 +79,7 @@ class QueueCoordinator:
     sources: InitVar[RunSources]
     backends: Sequence[Backend]
     monotonic: Callable[[], float]
-    own_namespace: str = ""
-    opt_in: bool = False
+    namespaces: Namespaces = field(default_factory=Namespaces)
 
     def __post_init__(self, sources: RunSources) -> None:
         """Start without having seen anything."""
@@ -96,14 +94,13 @@ class QueueCoordinator:
         self.ranges = StartRanges()
         self.publisher = QueuePublisher(self.ranges, self.monotonic)
         self._policy = PlacementPolicySpec()
-        self._namespaces: dict[str, ObservedNamespace] = {}
         self._is_changed = True
         self._decided_at: float | None = None
         self._took_seconds = 0.0
         self._handlers: dict[Kind, Callable[[Change[Any]], bool | None]] = {
             PODS: self.room.pod_changed,
             NODES: self.room.node_changed,
-            NAMESPACES: self._namespace_changed,
+            NAMESPACES: self.namespaces.changed,
             POLICIES: self._policy_changed,
             RUN_QUEUES: self._queue_changed,
             RUN_REQUESTS: self._request_changed,
@@ -128,9 +125,6 @@ class QueueCoordinator:
     def decide_soon(self) -> None:
         """Decide at the next tick: something that decisions depend on has changed."""
         self._is_changed = True
-
-    def _namespace_changed(self, change: Change[ObservedNamespace]) -> None:
-        change.apply_to(self._namespaces, change.key[1])
 
     def _policy_changed(self, change: Change[PlacementPolicy]) -> None:
         self._policy = PlacementPolicySpec() if change.new is None else change.new.spec
@@ -180,7 +174,7 @@ class QueueCoordinator:
             return None
         self._is_changed, self._decided_at = False, monotonic_seconds
         self.steering.forget()
-        namespaces = {name for name in self.queues.namespaces() if not self._excluded(name)}
+        namespaces = set(filter(self.namespaces.takes_part, self.queues.namespaces()))
         self.releases.observe(namespaces)
         planner = self.planner.state(self._policy.scheduler_stale_after_seconds, monotonic_seconds)
         runs = [self.queues.with_stated_demand(each) for each in self.runs]
@@ -227,7 +221,7 @@ class QueueCoordinator:
         actions += self.publisher.requests([*shown, *started], situation, decided, now)
         if planner.is_known:
             actions += self.publisher.queues(
-                shown, situation, decided, self._policy, self._excluded, now
+                shown, situation, decided, self._policy, self.namespaces.takes_part, now
             )
         self._took_seconds = self.monotonic() - monotonic_seconds
         return actions
@@ -281,7 +275,8 @@ class QueueCoordinator:
     ) -> ReleaseCause | None:
         """Return why a waiting run starts whatever its queue decides; None = its queue decides."""
         namespace = run.key.namespace
-        queue = None if self._excluded(namespace) else self.queues.of_namespace(namespace)
+        takes_part = self.namespaces.takes_part(namespace)
+        queue = self.queues.of_namespace(namespace) if takes_part else None
         return self.releases.cause(run, queue, planner, now)
 
     def _pause_seconds(self, monotonic_seconds: float) -> float:
@@ -293,8 +288,3 @@ class QueueCoordinator:
             wanted_seconds = min(self._took_seconds * _PAUSES_PER_DECISION, _MOST_BURST_SECONDS)
             pause_seconds = max(_BURST_SECONDS, wanted_seconds, 2 * self._took_seconds)
         return self._decided_at + pause_seconds - monotonic_seconds
-
-    def _excluded(self, namespace: str) -> bool:
-        """Return whether a namespace takes no part, whatever RunQueues it has."""
-        observed = self._namespaces.get(namespace)
-        return not takes_part(namespace, observed, self.own_namespace, opt_in=self.opt_in)

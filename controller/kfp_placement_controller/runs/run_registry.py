@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import partial
 
 from kfp_placement_controller.histories.histories import Histories
-from kfp_placement_controller.observed.namespaces import ObservedNamespace, takes_part
+from kfp_placement_controller.observed.namespaces import Namespaces
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.observed.run_requests import ObservedRequest
 from kfp_placement_controller.runs.attach_failures import AttachFailures
@@ -61,11 +61,9 @@ class RunRegistry:
     Attributes:
         policy: function that returns the policy in force, which says what is assumed of loops.
         sources: kinds of runs, which say which run a pod belongs to.
-        own_namespace: the controller's namespace.
-        opt_in: whether only namespaces that ask for it take part, or all but those that refuse.
+        namespaces: the namespaces, some of which take no part.
         runs: runs that get a plan, by namespace and name.
         unsettled: runs that are not over and done with.
-        namespaces: labels of namespaces about taking part and about unmarked pipelines, by name.
         attach_failures: volumes that could not be attached.
         requests: RunRequests, with the nodes that queues have assigned to runs.
         histories: past runs of all namespaces.
@@ -73,11 +71,9 @@ class RunRegistry:
 
     policy: Callable[[], PlacementPolicySpec]
     sources: RunSources
-    own_namespace: str = ""
-    opt_in: bool = False
+    namespaces: Namespaces = field(default_factory=Namespaces)
     runs: dict[RunKey, TrackedRun] = field(default_factory=dict)
     unsettled: UnsettledRuns = field(default_factory=UnsettledRuns)
-    namespaces: dict[str, ObservedNamespace] = field(default_factory=dict)
     attach_failures: AttachFailures = field(default_factory=AttachFailures)
     requests: dict[RunKey, ObservedRequest] = field(default_factory=dict)
     histories: Histories = field(default_factory=Histories)
@@ -95,7 +91,8 @@ class RunRegistry:
             run.observe(observed)
             self.unsettled.add(run)
             return
-        if self.excluded(observed.key.namespace):
+        # Where the namespace is seen late, `drop_excluded` follows.
+        if not self.namespaces.takes_part(key.namespace):
             return
         self._track(observed, now)
 
@@ -173,7 +170,7 @@ class RunRegistry:
     def drop_excluded(self) -> None:
         """Drop runs whose namespace takes no part by now, unless they have a plan."""
         for run in self.unsettled.ordered():
-            if run.plan is None and self.excluded(run.key.namespace):
+            if run.plan is None and not self.namespaces.takes_part(run.key.namespace):
                 self._drop(run.key)
 
     def active(self) -> Iterator[OpenRun]:
@@ -199,17 +196,11 @@ class RunRegistry:
         """Return the scheduler that a pod of a run asks for; "" = none. Admission does the same."""
         if not pod.unmarked_step:
             return pod.scheduler_mark
-        namespace, run = self.namespaces.get(pod.namespace), self.run_of(pod)
+        namespace, run = self.namespaces.seen.get(pod.namespace), self.run_of(pod)
         # A run that was planned so goes on, whatever its namespace says by now.
         all_marked = run is not None and run.observed.all_marked
         counts = all_marked or (namespace is not None and namespace.all_pipelines)
         return DEFAULT_SCHEDULER if counts else ""
-
-    def excluded(self, namespace: str) -> bool:
-        """Return whether a namespace takes no part."""
-        # Where the namespace is seen late, `drop_excluded` follows.
-        observed = self.namespaces.get(namespace)
-        return not takes_part(namespace, observed, self.own_namespace, opt_in=self.opt_in)
 
     def _opened(self, run: TrackedRun) -> OpenRun | None:
         """Return a run as it can be planned; None = nothing of it is left to plan, or can be.

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from kfp_placement_controller.kinds import PIPELINE_HISTORIES
 from kfp_placement_controller.learning.ended_pipelines import EndedPipeline
-from kfp_placement_controller.observed.namespaces import ObservedNamespace, takes_part
+from kfp_placement_controller.observed.namespaces import Namespaces
 from kfp_placement_controller.sources.source import ObservedRun, RunSource
 from kfp_placement_controller.watches.planned_pipelines import PlannedPipelines
 from kfp_placement_engine.exceptions import InputError
@@ -32,23 +32,20 @@ class EndedPipelines:
         decided_by: kinds that must be known before a run can be read.
         planned: reader of the runs that get a plan.
         report: function called with every ended pipeline, in the thread that reads it.
-        own_namespace: the controller's namespace.
-        opt_in: whether only namespaces that ask for it take part, or all but those that refuse.
+        namespaces: the namespaces, some of which take no part.
     """
 
     decided_by: ClassVar[Collection[Kind]] = (*PlannedPipelines.decided_by, PIPELINE_HISTORIES)
     planned: PlannedPipelines
     report: Callable[[EndedPipeline], None]
-    own_namespace: str
-    opt_in: bool
-    _namespaces: dict[str, ObservedNamespace] = field(default_factory=dict)
+    namespaces: Namespaces
     _ended_at: OrderedDict[str, datetime] = field(default_factory=OrderedDict)
 
     def changed(self, kind: Kind, change: Change[Any]) -> None:
         """Note an object that is new, has changed or is gone; other kinds do not matter here."""
         self.planned.changed(kind, change)
         if kind == NAMESPACES:
-            change.apply_to(self._namespaces, change.key[1])
+            self.namespaces.changed(change)
         elif kind == PIPELINE_HISTORIES and change.new is not None:
             # What is written needs no second look, however often a planner starts; nor does what
             # somebody deletes later: a label on the run must not bring it back.
@@ -67,8 +64,7 @@ class EndedPipelines:
         if ended_at is None:
             return
         namespace, _ = key_of(raw)
-        labels = self._namespaces.get(namespace)
-        if not takes_part(namespace, labels, self.own_namespace, opt_in=self.opt_in):
+        if not self.namespaces.takes_part(namespace):
             return
         uid = str(raw["metadata"].get("uid", ""))
         known_at = self._ended_at.get(uid)

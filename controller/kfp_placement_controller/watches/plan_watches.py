@@ -23,7 +23,7 @@ from kfp_placement_controller.observed.attach_failures import (
 from kfp_placement_controller.observed.claims import observe_claim, observe_volume
 from kfp_placement_controller.observed.histories import observe_history
 from kfp_placement_controller.observed.liveness import HeldLease
-from kfp_placement_controller.observed.namespaces import observe_namespace
+from kfp_placement_controller.observed.namespaces import Namespaces, observe_namespace
 from kfp_placement_controller.observed.nodes import observe_node
 from kfp_placement_controller.observed.placed_runs import observe_placed_run
 from kfp_placement_controller.observed.run_queues import observe_queue
@@ -160,7 +160,7 @@ def _run_reader(settings: PlanSettings, inbox: Inbox[Coordinator]) -> PipelineRe
     planned = PlannedPipelines(reads_unplanned=settings.queues)
     if not settings.history:
         return planned
-    return EndedPipelines(planned, report, settings.own_namespace, settings.opt_in)
+    return EndedPipelines(planned, report, Namespaces(settings.own_namespace, settings.opt_in))
 
 
 def _changed(

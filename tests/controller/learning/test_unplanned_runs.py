@@ -12,7 +12,7 @@ from kfp_placement_controller.kinds import PIPELINE_HISTORIES
 from kfp_placement_controller.learning import unplanned_runs
 from kfp_placement_controller.learning.ended_pipelines import EndedPipeline
 from kfp_placement_controller.observed.histories import observe_history
-from kfp_placement_controller.observed.namespaces import ObservedNamespace
+from kfp_placement_controller.observed.namespaces import Namespaces, ObservedNamespace
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.sources.argo.source import ArgoSource
 from kfp_placement_controller.sources.argo.workflow_object import WORKFLOWS
@@ -49,7 +49,7 @@ class UnplannedCluster(SimulatedCluster):
         )
         self.handed_over: list[EndedPipeline] = []
         self.place = lambda _pod: "n0"
-        self.ended = EndedPipelines(PlannedPipelines(), self._tell, "", opt_in)
+        self.ended = EndedPipelines(PlannedPipelines(), self._tell, Namespaces(opt_in=opt_in))
         self.read[WORKFLOWS] = partial(self.ended.read, ArgoSource())
 
     def says(self, namespace: ObservedNamespace) -> None:

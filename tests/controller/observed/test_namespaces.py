@@ -3,9 +3,9 @@
 import pytest
 
 from kfp_placement_controller.observed.namespaces import (
+    Namespaces,
     ObservedNamespace,
     observe_namespace,
-    takes_part,
 )
 from kfp_placement_engine.contract.keys import ENABLED_LABEL, PIPELINES_LABEL
 
@@ -29,12 +29,14 @@ def test_of_a_namespace_its_labels_are_kept(metadata, expected):
 
 @pytest.mark.parametrize("opt_in", [True, False])
 def test_a_namespace_that_has_not_been_seen_yet_takes_part(opt_in):
-    assert takes_part("team", None, "ours", opt_in=opt_in)
-    assert not takes_part("ours", None, "ours", opt_in=opt_in)
-    assert not takes_part("kube-system", None, "ours", opt_in=opt_in)
+    namespaces = Namespaces("ours", opt_in)
+    assert namespaces.takes_part("team")
+    assert not namespaces.takes_part("ours")
+    assert not namespaces.takes_part("kube-system")
 
 
 @pytest.mark.parametrize("all_pipelines", [True, False])
 def test_what_it_says_of_pipelines_does_not_make_it_take_part(all_pipelines):
-    assert not takes_part("team", ObservedNamespace("", all_pipelines), "ours", opt_in=True)
-    assert not takes_part("team", ObservedNamespace("false", all_pipelines), "ours", opt_in=False)
+    for opt_in, enabled in ((True, ""), (False, "false")):
+        seen = {"team": ObservedNamespace(enabled, all_pipelines)}
+        assert not Namespaces("ours", opt_in, seen).takes_part("team")

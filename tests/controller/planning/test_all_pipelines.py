@@ -177,7 +177,7 @@ def asking(*pods: Any, namespace: ObservedNamespace | None = None) -> list[str]:
     """Names of the pods that ask for our scheduler."""
     registry = a_coordinator().registry
     if namespace is not None:
-        registry.namespaces["team"] = namespace
+        registry.namespaces.seen["team"] = namespace
     for pod in pods:
         registry.pod_changed(Change(("team", pod.name), None, pod), START)
     return [pod.name for pod in registry.marked_pods()]

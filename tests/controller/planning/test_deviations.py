@@ -250,7 +250,7 @@ def test_nothing_is_told_of(scene, fields):
 
 @pytest.mark.parametrize("all_pipelines", [False, True])
 def test_where_all_pipelines_are_planned_a_step_without_mark_is_told_of(scene, all_pipelines):
-    scene.watch.registry.namespaces["team"] = ObservedNamespace(all_pipelines=all_pipelines)
+    scene.watch.registry.namespaces.seen["team"] = ObservedNamespace(all_pipelines=all_pipelines)
     scene.pod(node_name="b", scheduler_mark="", unmarked_step=True)
     assert scene.reasons() == (["no-gate"] if all_pipelines else [])
 

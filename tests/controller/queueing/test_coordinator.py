@@ -91,7 +91,7 @@ def test_a_queue_that_is_replaced_frees_nobody():
 
 def test_where_namespaces_must_ask_for_it_one_that_does_not_takes_no_part():
     scene = Scene(runs=0)
-    scene.coordinator.opt_in = True
+    scene.coordinator.namespaces.opt_in = True
     scene.label_namespace("")
     scene.tell(a_run("run"))
     assert after_a_moment(scene) == [("run", "no-queue")]
@@ -103,14 +103,14 @@ def test_where_namespaces_must_ask_for_it_one_that_does_not_takes_no_part():
 def test_a_held_run_of_a_namespace_that_has_not_been_seen_yet_is_not_let_go():
     """Admission has seen it, and has held the run."""
     scene = Scene(runs=0)
-    scene.coordinator.opt_in = True
+    scene.coordinator.namespaces.opt_in = True
     scene.tell(a_run("run"))
     assert scene.runs() == [("run", WAITS)]
 
 
 def test_runs_of_the_controllers_own_namespace_begin_and_do_not_count():
     scene = Scene()
-    scene.coordinator.own_namespace = TEAM
+    scene.coordinator.namespaces.own = TEAM
     scene.tell(a_run("held"), a_run("going-on", is_held=False))
     scene.runs()
     scene.pass_time(5)
@@ -191,7 +191,7 @@ def test_a_queue_is_ready_while_a_planner_is_there_or_it_holds_without(says, is_
 @pytest.mark.parametrize("opt_in", [True, False])
 def test_no_queue_is_ready_in_a_namespace_that_takes_no_part(opt_in):
     scene = Scene(onControllerDown="hold")
-    scene.coordinator.opt_in = opt_in
+    scene.coordinator.namespaces.opt_in = opt_in
     for label, expected in {
         "false": (False, "NamespaceExcluded"),
         "": (False, "NamespaceExcluded") if opt_in else (True, "Admitting"),

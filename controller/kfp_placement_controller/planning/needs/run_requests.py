@@ -216,7 +216,7 @@ class RunRequests:
 
     def takes_part(self, namespace: str) -> bool:
         """Return whether the runs of a namespace wait in a queue."""
-        return namespace in self._deadlines and not self.registry.excluded(namespace)
+        return namespace in self._deadlines and self.registry.namespaces.takes_part(namespace)
 
     def needs_content(self, run: ObservedRun) -> bool:
         """Return whether a run must be planned alone, or gives back what its object says."""

@@ -209,7 +209,7 @@ class QueuePublisher:
         situation: Situation,
         decided: Decisions,
         policy: PlacementPolicySpec,
-        excluded: Callable[[str], bool],
+        takes_part: Callable[[str], bool],
         now: datetime,
     ) -> Iterator[WriteQueueStatus]:
         """Yield writes for the RunQueues whose status is not as it must be.
@@ -219,7 +219,7 @@ class QueuePublisher:
             situation: situation on which the decision was made.
             decided: the decision.
             policy: policy in force.
-            excluded: function that returns whether a namespace takes no part.
+            takes_part: function that returns whether a namespace takes part.
             now: the time.
         """
         self.counts = self._counts(runs, situation, decided)
@@ -228,7 +228,7 @@ class QueuePublisher:
                 queue,
                 situation,
                 decided.problems.get(queue.key),
-                is_excluded=excluded(queue.key.namespace),
+                is_excluded=not takes_part(queue.key.namespace),
                 is_paused=policy.paused,
             )
             patch = queue_status_patch(queue, findings, self.counts[queue.key], now)
