@@ -85,8 +85,8 @@ def namespaces(
 ) -> int:
     """Simulate three namespaces and print the tables; arguments and result as of `main`."""
     progress("three namespaces, always waiting")
-    shares = measure_shares(days)
-    fair_days = measure_fair_days(days, progress)
+    shares = measure_shares(range(days))
+    fair_days = measure_fair_days(range(days), progress)
     targets = fairness_targets(fair_days, shares)
     figures: dict[str, Any] = {
         "machine": machine(),
@@ -94,7 +94,7 @@ def namespaces(
         "shares": asdict(shares),
         "targets": [each.figures() for each in targets],
     }
-    parts = fairness_parts(fair_days, shares, targets, days)
+    parts = fairness_parts(fair_days, shares, targets, range(days))
     show(Page("Queues of several namespaces", parts, figures), echo, form, output)
     return 0 if all(each.is_met for each in targets) else 1
 

@@ -10,7 +10,7 @@ from benchmarks.queue_day.nodes import Cluster
 from benchmarks.queue_day.runs import Amounts, Run, Step
 from benchmarks.queue_day.simulation import simulate
 from benchmarks.queue_day.tenants import LARGE_NODES, Attack, TenantRun, draw_tenants
-from benchmarks.queue_fairness import FairDay, Shares, fairness_targets
+from benchmarks.queue_fairness import FairDay, Shares, Sharing, Spread, fairness_targets
 
 NODES = (Amounts(8, 32),)
 
@@ -64,27 +64,38 @@ def test_the_others_submit_the_same_whatever_the_first_does():
     assert all(day == days[0] for day in days)
 
 
-HONEST = FairDay(Attack.NONE, True, 10, 60.0, 1000.0, 1000.0, 0, 0)
+def flat(seconds):
+    return Spread(seconds, seconds, seconds, seconds)
+
+
+HONEST = FairDay(Attack.NONE, Sharing.QUEUES, 10, flat(60.0), flat(1000.0), 1000.0, 0, 0)
+UNHARMED = [replace(HONEST, sharing=sharing) for sharing in Sharing]
 SHARES = Shares((1.0, 2.0, 1.0), (0.25, 0.5, 0.25), 0.01)
 
 
 @pytest.mark.parametrize(
     ("waits", "took", "met"),
-    [(78.0, 1300.0, [True, True]), (109.0, 1301.0, [False, False]), (0.0, 900.0, [True, True])],
+    [(78.0, 1200.0, [True, True]), (89.0, 1201.0, [False, False]), (0.0, 900.0, [True, True])],
 )
 def test_aims_are_missed_where_others_wait_or_take_much_longer(waits, took, met):
-    attacked = replace(HONEST, attack=Attack.SIZE, wait_seconds=waits, completion_seconds=took)
-    targets = fairness_targets([replace(HONEST, apart=False), HONEST, attacked], SHARES)
+    attacked = replace(HONEST, attack=Attack.SIZE, waits=flat(waits), completions=flat(took))
+    targets = fairness_targets([*UNHARMED, attacked], SHARES)
     assert [each.is_met for each in targets] == [True, True, *met]
 
 
+def test_a_spread_has_the_largest_and_the_usual_times():
+    spread = Spread.of([60.0 * minutes for minutes in range(200, 0, -1)])
+    assert spread.minutes(0) == "101 / 100 / 199 / 200"
+
+
 def test_the_command_writes_the_page(tmp_path, capsys, monkeypatch):
-    days = [replace(HONEST, apart=False), HONEST, replace(HONEST, attack=Attack.SIZE)]
-    monkeypatch.setattr("benchmarks.queue.measure_fair_days", lambda days_, progress: days)
+    days = [*UNHARMED, replace(HONEST, attack=Attack.SIZE)]
+    monkeypatch.setattr("benchmarks.queue.measure_fair_days", lambda seeds, progress: days)
     monkeypatch.setattr("benchmarks.queue.measure_shares", lambda seeds: SHARES)
     path = tmp_path / "queue.md"
     assert command(["--namespaces", "--output", str(path)]) == 0
     page = path.read_text("utf-8")
     assert page.startswith("# Queues of several namespaces")
     assert "25.0%, 50.0%, 25.0% of the GPU time" in page
+    assert "| 1.00 / 1.00 / 1.00 / 1.00 |" in page
     assert "MISSED" not in capsys.readouterr().out

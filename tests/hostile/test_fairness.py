@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from kfp_placement_engine.contract.keys import API_VERSION
+from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE
 from kfp_placement_kube.kinds import JsonObject
 from tests.controller.end_to_end.queues import phase, set_queue, wait_status
 from tests.controller.end_to_end.teams import Team, team_of
@@ -27,6 +28,7 @@ from tests.controlplane.kubelet.workload import HINTS
 from tests.controlplane.plane import ControlPlane, PlaneOptions
 from tests.controlplane.waiting import wait_until
 from tests.support.installation import Installation, InstallationOptions
+from tests.support.manifests import a_queue
 
 POLICY = {"engine": {"budget": "300ms"}, "defaults": {"driver": "100ms"}}
 LONG_SECONDS = 600.0
@@ -77,19 +79,25 @@ def neighbours(queueing) -> Iterator[Neighbours]:
         team.tidy()
 
 
-def work(cpu: float, seconds: float, priority: int = 0) -> JsonObject:
+def work(cpu: float, seconds: float, priority: int = 0, queue: str = DEFAULT_QUEUE) -> JsonObject:
     """A template whose pod takes so much for so long."""
     made: JsonObject = small_workflows.step("work")
     made["container"]["resources"] = {"requests": {"cpu": str(cpu), "memory": "64Mi"}}
-    hints = json.dumps({"duration": f"{seconds}s", "priority": priority})
-    return {**made, "metadata": {"annotations": {HINTS: hints}}}
+    hints = {"duration": f"{seconds}s", "priority": priority, "queue": queue}
+    return {**made, "metadata": {"annotations": {HINTS: json.dumps(hints)}}}
 
 
 def submit(
-    of: Team, name: str, cpu: float, seconds: float = LONG_SECONDS, priority: int = 0, **spec: Any
+    of: Team,
+    name: str,
+    cpu: float,
+    seconds: float = LONG_SECONDS,
+    priority: int = 0,
+    queue: str = DEFAULT_QUEUE,
+    **spec: Any,
 ) -> str:
     """Create a run of one pod, or whose templates `spec` names."""
-    template = work(cpu, seconds, priority)
+    template = work(cpu, seconds, priority, queue)
     templates = [template, *spec.pop("templates", ())]
     made = small_workflows.workflow(*templates, **{"entrypoint": "work", **spec})
     made["metadata"] = {"name": name, "namespace": of.name}
@@ -98,11 +106,13 @@ def submit(
     return name
 
 
-def submit_steps(of: Team, name: str, cpu: float, priority: int = 0) -> str:
+def submit_steps(
+    of: Team, name: str, cpu: float, priority: int = 0, queue: str = DEFAULT_QUEUE
+) -> str:
     """Create a run of many short pods, one after the other."""
     tasks = [task("t0"), *(task(f"t{n}", depends=f"t{n - 1}") for n in range(1, 12))]
     main = dag("main", *tasks)
-    return submit(of, name, cpu, 1.5, priority, templates=[main], entrypoint="main")
+    return submit(of, name, cpu, 1.5, priority, queue, templates=[main], entrypoint="main")
 
 
 def submit_giant(of: Team, name: str = "giant", padding: int = 0) -> str:
@@ -185,6 +195,21 @@ def test_a_flood_of_runs_keeps_no_other_namespace_waiting(neighbours):
     )
     begins(neighbours.team, submit(neighbours.team, "small", 2, 0.1))
     begins(neighbours.team, submit(neighbours.team, "large", 6, 0.1))
+
+
+def test_more_queues_give_a_namespace_no_larger_share(neighbours):
+    """Gains nothing: all queues of a namespace share its part, whatever their weights."""
+    tenant, team = neighbours.tenant, neighbours.team
+    queues = [a_queue(tenant.name, f"q{n}", overcommit=1, weight=1000) for n in range(3)]
+    for queue in queues:
+        tenant.api.patch(queue, queue, how="apply")
+    names = [submit_steps(tenant, f"in-{n}", 4, queue=f"q{n % 3}") for n in range(9)]
+    wait_until(
+        lambda: sum(not is_held(tenant.workflow(name)) for name in names) >= 4,
+        "its runs to take the node",
+        60,
+    )
+    begins(team, submit(team, "mine", 8, 0.1))
 
 
 def test_room_of_a_suspended_giant_goes_to_others_and_it_gains_nothing_by_waking(neighbours):

@@ -1,11 +1,13 @@
 """Namespaces side by side in the queue: what one gets of another, and what it is told."""
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
 
 from kfp_placement_controller.queueing.actions import SuspendRun
-from kfp_placement_engine.model.keys import QueueKey
+from kfp_placement_controller.queueing.builtin.reservations import Reservations
+from kfp_placement_engine.model.keys import QueueKey, RunKey
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import PODS
 from tests.controller.planning.builders import a_pod
@@ -180,3 +182,26 @@ def test_a_pod_that_never_finds_a_node_keeps_the_room_of_a_stopped_gang_for_a_wh
     assert scene.settle_after(590) == []
     assert scene.settle_after(20) == ["other begins: admitted"]
     assert "notes" not in scene.written["mine"]
+
+
+@pytest.mark.parametrize("held", [100, 400])
+def test_runs_that_a_namespace_holds_are_looked_at_once_when_a_run_of_another_comes(
+    held, monkeypatch
+):
+    scene = two_namespaces()
+    scene.submit_and_settle("running", namespace=OTHER, cpu="3")
+    for number in range(held):
+        scene.submit(f"held-{number}", cpu="9")
+    assert scene.settle() == []
+    asked = Counter[RunKey]()
+    lacks = Reservations.lacks
+
+    def counted(reservations, run):
+        asked[run.key] += 1
+        return lacks(reservations, run)
+
+    monkeypatch.setattr(Reservations, "lacks", counted)
+    scene.submit("small", 0.5, OTHER, cpu="1")
+    assert ("small", "admitted") in scene.runs()
+    assert len(asked) == held + 1
+    assert set(asked.values()) == {1}

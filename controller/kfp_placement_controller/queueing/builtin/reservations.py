@@ -205,13 +205,16 @@ class Reservations:
         return weight / max(self._weight, weight)
 
     def _overcommit(self, run: WaitingRun, rules: QueueRules) -> float:
-        """Return the overcommit for a run; half of it is not lent.
+        """Return the overcommit for a run; of what is promised beyond the cluster, little is lent.
 
         Pods have room only once. If one queue could take all that may be promised, the pods of
-        others would find no node when these take their parts.
+        others would find no node when these take their parts. So a namespace is lent half of it for
+        the run that brings it above its part, which may be larger than that part, and then none.
         """
-        borrows = self.share(run.queue, run.demand.peak) > 0 and self._part(run.queue) < 1
-        return min(rules.overcommit, (1 + rules.overcommit) / 2) if borrows else rules.overcommit
+        if self._part(run.queue) == 1 or not self.share(run.queue, run.demand.peak):
+            return rules.overcommit
+        lent = 1.0 if self.share(run.queue) else (1 + rules.overcommit) / 2
+        return min(rules.overcommit, lent)
 
     def _count(self, run: WaitingRun | AdmittedRun, sign: int) -> None:
         self._count_in_queue(run, sign)
@@ -255,7 +258,7 @@ def _gangs(run: WaitingRun | AdmittedRun) -> Sequence[PodGroup]:
 
 
 def _named(capacity: Resources | None) -> tuple[tuple[str, int], ...]:
-    return tuple(sorted((capacity or {}).items()))
+    return tuple(sorted(capacity.items())) if capacity else ()
 
 
 def _over(rule: Rule, needs: Resources, taken: Resources, quota: Resources) -> tuple[Lack, ...]:

@@ -198,7 +198,7 @@ def test_a_flood_does_not_keep_others_from_stopping_it():
     }  # fmt: skip
 
 
-def test_what_others_leave_idle_is_lent_but_half_of_the_overcommit():
+def test_what_others_leave_idle_of_the_cluster_is_lent_and_what_is_overcommitted_is_not():
     rules = {queue: QueueRules(overcommit=2.0) for queue in QUEUES}
     runs = [waiting(f"w{n}", cpu=1, queue=A) for n in range(30)]
 
@@ -207,8 +207,25 @@ def test_what_others_leave_idle_is_lent_but_half_of_the_overcommit():
         return sum(each.is_admitted for each in verdicts)
 
     assert begun() == 24
-    assert begun(admitted("r", cpu=1, queue=B)) == 17
+    # Its part is 12 of the 24 that may be promised, and one of its runs may bring it above that.
+    assert begun(admitted("r", cpu=1, queue=B)) == 13
+    # Its part is 8.
+    assert begun(admitted("r", cpu=1, queue=B), admitted("s", cpu=1, queue=C)) == 10
     assert begun(admitted("r", cpu=9, queue=B), admitted("s", cpu=3, queue=C)) == 8
+
+
+@pytest.mark.parametrize(("others", "begins"), [(4, True), (5, False)])
+def test_half_of_the_overcommit_is_lent_for_a_run_larger_than_its_part(others, begins):
+    rules = {queue: QueueRules(overcommit=2.0) for queue in QUEUES}
+    running = [admitted("r", cpu=others, queue=B), admitted("s", cpu=3, queue=C)]
+    large, small = waiting("large", cpu=11, queue=A), waiting("small", cpu=1, queue=A)
+    verdicts = waiting_verdicts([large], running, rules, CLUSTER, START)
+    assert [each.is_admitted for each in verdicts] == [begins]
+    # While it runs, its namespace is above its part, and gets no more.
+    (verdict,) = waiting_verdicts(
+        [small], [*running, large.as_admitted(START)], rules, CLUSTER, START
+    )
+    assert not verdict.is_admitted
 
 
 def test_a_queue_alone_borrows_from_nobody():
