@@ -3,10 +3,13 @@
 The tenant may edit its namespace and do everything with the Workflows there.
 """
 
+import contextlib
 import copy
-import json
+import itertools
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
+from http import HTTPStatus
 from typing import Any
 
 import pytest
@@ -19,7 +22,13 @@ from kfp_placement_engine.contract.keys import (
     PREEMPTED_LABEL,
     QUEUE_INSTANCE,
 )
-from kfp_placement_engine.readers.argo.keys import COMPLETED_LABEL, INSTANCE_LABEL
+from kfp_placement_engine.readers.argo.keys import (
+    ARTIFACT_FINALIZER,
+    COMPLETED_LABEL,
+    INSTANCE_LABEL,
+)
+from kfp_placement_engine.readers.argo.workflow_nodes import node_id
+from kfp_placement_engine.units.quantities import parse_resource
 from kfp_placement_kube.kinds import JsonObject
 from tests.controller.end_to_end.queues import (
     annotate,
@@ -39,10 +48,10 @@ from tests.controlplane.api import Api
 from tests.controlplane.argo import small_workflows
 from tests.controlplane.argo.small_workflows import dag, task
 from tests.controlplane.exceptions import ApiError
-from tests.controlplane.kubelet.workload import HINTS
 from tests.controlplane.plane import ControlPlane, PlaneOptions
 from tests.controlplane.waiting import wait_until
 from tests.support.attacks import planner_memory_bytes, run_of_steps, tenant_account
+from tests.support.hidden_demands import FORGED, HIDDEN, requests, work
 from tests.support.installation import Installation, InstallationOptions
 from tests.support.manifests import a_queue
 from tests.support.taxi_cluster import taxi_nodes
@@ -78,13 +87,6 @@ def team(queueing) -> Iterator[Team]:
 def tenant(team) -> Api:
     """The API server as the tenant sees it."""
     return tenant_account(team.api, team.name)
-
-
-def work(cpu: str = "100m", seconds: float = 0.1, name: str = "work") -> JsonObject:
-    """A template whose pod takes so long."""
-    made: JsonObject = small_workflows.step(name)
-    made["container"]["resources"] = {"requests": {"cpu": cpu}}
-    return {**made, "metadata": {"annotations": {HINTS: f'{{"duration": "{seconds}s"}}'}}}
 
 
 def a_run(team: Team, name: str, *templates: JsonObject, **spec: Any) -> JsonObject:
@@ -151,6 +153,8 @@ def denies(account: Api, item: JsonObject, patch: JsonObject, sentence: str) -> 
 
 
 IS_KEPT = "a queue counts with what this run says that it needs"
+STATUS_IS_KEPT = "a queue counts with how far this run is"
+ONE_CPU = {"resources": [{"name": "cpu", "amount": "1"}]}
 
 
 def test_only_what_ends_without_a_pod_leaves_its_queue_unadmitted(team, tenant):
@@ -166,8 +170,13 @@ def test_only_what_ends_without_a_pod_leaves_its_queue_unadmitted(team, tenant):
     create(tenant, team, "long-letters", shutdown="Terminate", **{"\u017fhutdown": ""})
     collected = a_run(team, "collected", shutdown="Terminate", artifactGC={"strategy": "Never"})
     tenant.create({**collected, "status": begun})
+    artifact = {"name": "o", "s3": {"key": "k"}, "artifactGC": {"strategy": "OnWorkflowCompletion"}}
+    node = {**begun["nodes"]["wf"], "outputs": {"artifacts": [artifact]}}
+    by_status = a_run(team, "collected-by-status", shutdown="Terminate")
+    tenant.create({**by_status, "status": {"nodes": {"wf": node}}})
     names = ["later", "stopped-with-handler", "stopped-with-hook", "late-with-handler"]
-    gains_nothing(team, *names, "late-with-agent", "long-letters", "collected")
+    names += ["late-with-agent", "long-letters", "collected", "collected-by-status"]
+    gains_nothing(team, *names)
 
 
 def test_what_is_terminated_ends_without_a_pod(team, tenant, argo_program):
@@ -220,6 +229,23 @@ def test_what_cannot_be_read_waits_for_a_demand_that_its_queue_states(team, tena
     gains_nothing(team, *names)
 
 
+def demanded_cpu(team: Team, name: str) -> int:
+    """Thousandths of a CPU that a run needs at once, by its RunRequest."""
+    peak = request(team, name)["spec"]["demand"]["peak"]
+    return sum(parse_resource("cpu", each["amount"]) for each in peak if each["name"] == "cpu")
+
+
+def test_a_run_that_hides_what_it_needs_waits(queueing, team, tenant):
+    """Each begins with pods of 3 CPU, or comes to that, if it is let go."""
+    set_queue(team, quota=ONE_CPU, holdDeadline="10s")
+    for name, (templates, spec) in HIDDEN.items():
+        create(tenant, team, name, *templates, **spec)
+    gains_nothing(team, *HIDDEN)
+    for name in HIDDEN:
+        assert request(team, name)["spec"].get("problem") or demanded_cpu(team, name) >= 3000, name
+    assert all(process.running for process in queueing.processes.values())
+
+
 def test_a_run_is_not_rewritten_after_its_demand_was_made(team, tenant):
     """Whoever may rewrite it changes its demand, too."""
     made = create(tenant, team, "grows", work("100m"))
@@ -241,11 +267,134 @@ def test_an_admitted_run_is_not_rewritten(team, tenant):
     denies(tenant, made, large, IS_KEPT)
     denies(tenant, made, {"spec": {"podSpecPatch": "{}"}}, IS_KEPT)
     stored = {"storedTemplates": {"namespaced/t/work": work("3")}}
-    denies(tenant, made, {"status": stored}, "a queue counts with how far this run is")
+    denies(tenant, made, {"status": stored}, STATUS_IS_KEPT)
     team.wait_for_success("runs")
     containers = [each for pod in team.pods() for each in pod["spec"]["containers"]]
     mains = [each for each in containers if each["name"] == "main"]
     assert {each["resources"]["requests"]["cpu"] for each in mains} == {"100m"}
+
+
+KINDS_OF_VALUES: tuple[Any, ...] = (None, [], ["x"], 5, "x", True)
+READ_BY_ADMISSION = [
+    "metadata.labels",
+    "metadata.annotations",
+    "metadata.finalizers",
+    "spec",
+    "spec.suspend",
+    "spec.shutdown",
+    "spec.activeDeadlineSeconds",
+    "status",
+    "status.phase",
+    "status.nodes",
+    "status.storedTemplates",
+    "status.storedWorkflowTemplateSpec",
+]
+
+
+def with_value(item: JsonObject, path: str, value: Any) -> JsonObject:
+    """A copy of an object in which a field has some value."""
+    changed = copy.deepcopy(item)
+    *outer, last = path.split(".")
+    inside = changed
+    for key in outer:
+        inside = inside.setdefault(key, {})
+    inside[last] = value
+    return changed
+
+
+def test_no_kind_of_value_makes_admission_overlook_a_change(team, tenant):
+    """Admission is ignored where it fails, so no value of a field may make it fail."""
+    set_queue(team, quota=ONE_CPU)
+    odd = [(path, value) for path in READ_BY_ADMISSION for value in KINDS_OF_VALUES]
+    for path, value in odd:
+        with contextlib.suppress(ApiError):
+            new = with_value(a_run(team, "new"), path, value)
+            assert is_held(tenant.create(new, dryRun="All")), (path, value)
+    create(tenant, team, "held", work("3"))
+    wait_for_phase(team, "held", "Waiting")
+    admitted(team, tenant, "begun", work(seconds=600.0))
+    for name, (path, value) in itertools.product(("held", "begun"), odd):
+        patch = with_value(FORBIDDEN, path, value)
+        refuses(partial(tenant.patch, team.workflow(name), patch))
+        refuses(partial(replace, team, tenant, name, path, value))
+
+
+FORBIDDEN: JsonObject = {
+    "spec": {"podSpecPatch": requests("3")},
+    "status": {"nodes": {"x": {"id": "x", "name": "x", "type": "Pod", "phase": "Succeeded"}}},
+}
+"""Changes of a run that has not ended, each of which is refused."""
+
+
+def replace(team: Team, tenant: Api, name: str, path: str, value: Any) -> None:
+    """Write a whole Workflow with what is forbidden, and some value of a field."""
+    now = team.workflow(name)
+    status = now.get("status", {})
+    nodes = status.get("nodes", {}) | FORBIDDEN["status"]["nodes"]
+    changed = {"spec": now["spec"] | FORBIDDEN["spec"], "status": {**status, "nodes": nodes}}
+    tenant.replace(with_value({**now, **changed}, path, value))
+
+
+def refuses(write: Callable[[], object]) -> None:
+    """Check that a write is refused, whoever else writes the object at that time."""
+    status = HTTPStatus.CONFLICT
+    while status == HTTPStatus.CONFLICT:
+        with pytest.raises(ApiError) as refused:
+            write()
+        status = HTTPStatus(refused.value.status)
+    assert status in (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY)
+
+
+def test_of_a_pause_nothing_changes_but_that_it_ends(team, tenant):
+    """People resume what pauses, and need to write its step for that."""
+    set_queue(team, quota={"resources": [{"name": "cpu", "amount": "4"}]}, holdDeadline="10s")
+    pause = {"name": "pause", "suspend": {"duration": "600"}}
+    tasks = dag("main", task("a", "pause"), task("b", "pause"), task("c", depends="a"))
+    made = admitted(team, tenant, "pauses", tasks, pause, work("3", seconds=600.0))
+
+    def pauses() -> dict[str, str]:
+        nodes = team.workflow("pauses")["status"].get("nodes", {})
+        kinds = {key: node for key, node in nodes.items() if node["type"] == "Suspend"}
+        # Argo may be set so that it tries each step again.
+        return {node["displayName"].removesuffix("(0)"): key for key, node in kinds.items()}
+
+    wait_until(lambda: {"a", "b"} == pauses().keys(), "both to pause", 60)
+    first, second = (pauses()[name] for name in ("a", "b"))
+    ended = {"phase": "Succeeded", "finishedAt": "2026-01-05T08:00:01Z"}
+    changes: tuple[JsonObject, ...] = (
+        {"name": "pauses.c", **ended},
+        {"id": node_id("pauses", "pauses.c"), **ended},
+        {"type": "Pod"},
+        {"templateName": "work"},
+        {"boundaryID": "x"},
+        {"children": ["x"]},
+        {"outputs": {"artifacts": []}},
+        {"taskResultSynced": False},
+    )
+    for change in changes:
+        denies(tenant, made, {"status": {"nodes": {second: change}}}, STATUS_IS_KEPT)
+    create(tenant, team, "next", work("3"))
+    wait_for_message(team, "next", "lacks 2 cpu of the quota")
+    tenant.patch(made, {"status": {"nodes": {first: ended}}})
+    wait_for_pod(team, "pauses")
+    assert demanded_cpu(team, "pauses") == 3000
+    assert is_held(team.workflow("next"))
+
+
+def test_a_run_that_is_given_to_another_controller_keeps_its_place(team, tenant):
+    set_queue(team, quota={"runs": 1})
+    made = admitted(team, tenant, "given", work(seconds=600.0))
+    wait_for_pod(team, "given")
+    for instance in ("other", None):
+        tenant.patch(made, {"metadata": {"labels": {INSTANCE_LABEL: instance}}})
+        create(tenant, team, f"after-{instance or 'none'}")
+        wait_for_phase(team, f"after-{instance or 'none'}", "Waiting")
+    until = time.monotonic() + SECONDS
+    while time.monotonic() < until:
+        assert pods_of(team, "given")
+        assert is_held(team.workflow("after-other"))
+        assert is_held(team.workflow("after-none"))
+        time.sleep(0.2)
 
 
 def test_a_run_whose_end_its_owner_writes_keeps_its_place_until_its_pods_end(team, tenant):
@@ -349,11 +498,45 @@ def test_pods_that_delete_artifacts_and_are_patched_hide_what_a_run_needs(team, 
     set_queue(team, quota={"resources": [{"name": "cpu", "amount": "1"}]}, holdDeadline="1s")
     artifact = {"name": "o", "path": "/o", "s3": {"key": "x"}}
     makes = {**work(), "outputs": {"artifacts": [artifact]}}
-    three = {"containers": [{"name": "main", "resources": {"requests": {"cpu": "3"}}}]}
-    collects = {"strategy": "OnWorkflowCompletion", "podSpecPatch": json.dumps(three)}
+    collects = {"strategy": "OnWorkflowCompletion", "podSpecPatch": requests("3")}
     create(tenant, team, "collected", makes, artifactGC=collects)
     wait_for_message(team, "collected", "artifactGC.podSpecPatch")
     gains_nothing(team, "collected")
+
+
+def test_steps_that_argo_would_run_are_not_believed_to_have_ended(team, tenant):
+    set_queue(team, quota=ONE_CPU, holdDeadline="10s")
+    for name, ((templates, spec), nodes) in FORGED.items():
+        run = a_run(team, name, *templates, **spec)
+        tenant.create({**run, "status": {"phase": "Running", "nodes": nodes}})
+    gains_nothing(team, *FORGED)
+    for name in FORGED:
+        assert demanded_cpu(team, name) == 3000, name
+
+
+def test_a_new_run_has_nothing_that_only_argo_writes(team, tenant):
+    step_nodes = {f"n{number}": {"id": "x", "name": "x"} for number in range(3001)}
+    statuses: tuple[JsonObject, ...] = (
+        {"storedWorkflowTemplateSpec": {"entrypoint": "work", "templates": [work()]}},
+        {"storedTemplates": {"namespaced/t/work": work()}},
+        {"compressedNodes": "H4sIAAAAAAAA"},
+        {"offloadNodeStatusVersion": "fnv:1"},
+        {"artifactGCStatus": {"strategiesProcessed": {}}},
+        {"synchronization": {"mutex": {}}},
+        {"nodes": step_nodes},
+    )
+    for status in statuses:
+        with pytest.raises(ApiError, match="only Argo writes into the status"):
+            tenant.create({**a_run(team, "new"), "status": status})
+    for labels in ({}, {COMPLETED_LABEL: "true"}):
+        run = a_run(team, "new")
+        run["metadata"] |= {"labels": labels, "finalizers": [ARTIFACT_FINALIZER]}
+        with pytest.raises(ApiError, match="only Argo adds the finalizer"):
+            tenant.create(run)
+    made = create(tenant, team, "later")
+    added = {"metadata": {"finalizers": [ARTIFACT_FINALIZER]}}
+    denies(tenant, made, added, "only Argo adds the finalizer")
+    assert team.pods() == []
 
 
 def test_a_run_is_held_however_it_is_written(team, tenant):
@@ -403,7 +586,9 @@ def priorities(queueing: Installation, team: Team, tenant: Api) -> tuple[str, st
     def two(seconds: str, priority: int) -> JsonObject:
         def body() -> None:
             marks: dict[str, Any] = {"cpu": "1500m", "priority": priority}
-            step("last", step("first", duration=seconds, **marks), duration="100ms", **marks)
+            first = step("first", duration=seconds, **marks)
+            middle = step("middle", first, duration="8s", **marks)
+            step("last", middle, duration="100ms", **marks)
 
         return compiled("high" if priority else "low", body)
 
@@ -424,7 +609,7 @@ def test_a_preempted_run_is_not_resumed_beside_its_preemptor(queueing, team, ten
     denies(tenant, made, {**unmarked, "spec": {"suspend": None}}, "only its queue marks a run")
     # As Argo's server does for a tenant that may resume runs there.
     team.api.patch(made, {"spec": {"suspend": None}})
-    wait_until(lambda: team.workflow(low)["spec"].get("suspend") is True, "it to stop again", 5)
+    wait_until(lambda: team.workflow(low)["spec"].get("suspend") is True, "it to stop again", 20)
     while not team.workflow(high).get("status", {}).get("finishedAt"):
         assert len([*pods_of(team, low)]) <= 1
         assert not team.workflow(low)["status"].get("finishedAt")

@@ -5,7 +5,8 @@ not find, and of each only the fields that we use are kept; messages and outputs
 fetches the object decompresses the compressed form.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -22,6 +23,11 @@ MAX_NODE_MESSAGE_CHARACTERS = 512
 
 KNOWN_OUTPUTS = frozenset({"cached-decision", "condition", "iteration-count"})
 """Outputs of KFP's drivers that decide what happens to a step, a branch or a loop."""
+
+_ATTEMPT = re.compile(r"(.*)\([0-9]+\)", re.DOTALL)
+"""Name of the node of one attempt, after the name of the node of all attempts."""
+
+_LEFT_OUT = ("Skipped", "Omitted")
 
 _MAX_OUTPUT_CHARACTERS = 32
 
@@ -70,13 +76,14 @@ def read_nodes(nodes: object, workflow: str = "") -> tuple[ArgoNode, ...]:
         raise InputError(f"status.nodes must be a mapping, is {type(nodes).__name__}")
     if len(nodes) > MAX_NODES:
         raise InputError(f"status.nodes has {len(nodes)} entries; at most {MAX_NODES} are read")
-    return tuple(
-        _node(raw)
+    found = {
+        name: raw
         for key, raw in nodes.items()
         if isinstance(raw, dict)
         and isinstance(name := raw.get("name"), str)
         and (not workflow or key == raw.get("id") == node_id(workflow, name))
-    )
+    }
+    return tuple(_node(raw) for raw in found.values() if not workflow or _is_believed(raw, found))
 
 
 def node_id(workflow: str, name: str) -> str:
@@ -93,11 +100,29 @@ def _fnv32a(text: str) -> int:
     return value
 
 
+def _is_believed(raw: dict[str, Any], names: Container[str]) -> bool:
+    """Return whether Argo lets a node decide if a pod is made.
+
+    It makes the pod of an attempt whatever the node of that attempt says, unless that of all
+    attempts says more, and never leaves one attempt out.
+    """
+    name = raw["name"]
+    attempt = _ATTEMPT.fullmatch(name) if name.endswith(")") else None
+    return attempt is None or (attempt[1] in names and raw.get("phase") not in _LEFT_OUT)
+
+
+def _phase(raw: dict[str, Any]) -> str:
+    """Return the phase of a node; a step goes on for Argo until it has the results of its pod."""
+    phase = text_or_empty(raw.get("phase"))
+    is_whole = raw.get("taskResultSynced") is not False or phase in _LEFT_OUT
+    return phase if is_whole else "Running"
+
+
 def _node(raw: dict[str, Any]) -> ArgoNode:
     return ArgoNode(
         name=raw["name"],
         type=text_or_empty(raw.get("type")),
-        phase=text_or_empty(raw.get("phase")),
+        phase=_phase(raw),
         started_at=read_moment(raw.get("startedAt")),
         finished_at=read_moment(raw.get("finishedAt")),
         message=text_or_empty(raw.get("message"))[:MAX_NODE_MESSAGE_CHARACTERS],

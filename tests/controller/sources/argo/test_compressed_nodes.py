@@ -23,7 +23,7 @@ else:
     from backports import zstd
 
 MARKED = {"podMetadata": {"labels": {SCHEDULER_LABEL: "kfp-placement"}}}
-NAMES = {name: node_id("wf", name) for name in map("wf({})".format, range(500))}
+NAMES = {name: node_id("wf", name) for name in map("wf.{}".format, range(500))}
 NODES = {key: {"id": key, "name": name, "type": "Pod"} for name, key in NAMES.items()}
 FORMATS = {"gzip": gzip.compress, "zstd": zstd.compress, "brotli": brotli.compress}
 BOMB_BYTES = 2 * 2**30

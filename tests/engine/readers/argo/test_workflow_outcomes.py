@@ -1,6 +1,7 @@
 """What Argo's nodes say of steps: recordings of the real controller, and what they lack."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 import yaml
@@ -197,6 +198,42 @@ def test_nodes_that_argo_would_not_find_are_left_out():
         assert read.name == name
         assert read_nodes({key: {"name": name}}, "wf") == ()
     assert node_id("x", "x(0).wait(0)") == "x-3206812204"
+
+
+def nodes_of(*nodes):
+    """A status with nodes of a Workflow, each by its name and phase."""
+    return {
+        node_id("wf", name): {"id": node_id("wf", name), "name": name, "phase": phase, **more}
+        for name, phase, more in nodes
+    }
+
+
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed", "Running", "Skipped", "Omitted"])
+def test_an_attempt_without_the_node_of_all_attempts_is_left_out(phase):
+    """Argo makes its pod nevertheless."""
+    attempt: tuple[str, str, dict[str, Any]] = ("wf.a(0)", phase, {})
+    assert read_nodes(nodes_of(attempt), "wf") == ()
+    assert read_nodes(nodes_of(attempt, ("wf", phase, {})), "wf")[0].name == "wf"
+    both = read_nodes(nodes_of(attempt, ("wf.a", "Running", {})), "wf")
+    assert len(both) == (1 if phase in ("Skipped", "Omitted") else 2)
+    (item,) = read_nodes(nodes_of(("wf.a(0:x)", phase, {})), "wf")
+    assert item.phase == phase
+
+
+@pytest.mark.parametrize(
+    ("phase", "synced", "read_as"),
+    [
+        ("Succeeded", False, "Running"),
+        ("Failed", False, "Running"),
+        ("Succeeded", True, "Succeeded"),
+        ("Succeeded", None, "Succeeded"),
+        ("Skipped", False, "Skipped"),
+    ],
+)
+def test_a_step_goes_on_until_argo_has_its_results(phase, synced, read_as):
+    """Until then Argo makes the pod if there is none."""
+    (read,) = read_nodes(nodes_of(("wf", phase, {"taskResultSynced": synced})), "wf")
+    assert read.phase == read_as
 
 
 def test_times_that_are_none_are_passed_over():
