@@ -583,7 +583,7 @@ def priorities(queueing: Installation, team: Team, tenant: Api) -> tuple[str, st
     """A run that has made room for another, and that other one."""
     set_queue(team, quota={"resources": [{"name": "cpu", "amount": "2"}]})
 
-    def two(seconds: str, priority: int) -> JsonObject:
+    def three(seconds: str, priority: int) -> JsonObject:
         def body() -> None:
             marks: dict[str, Any] = {"cpu": "1500m", "priority": priority}
             first = step("first", duration=seconds, **marks)
@@ -592,9 +592,9 @@ def priorities(queueing: Installation, team: Team, tenant: Api) -> tuple[str, st
 
         return compiled("high" if priority else "low", body)
 
-    low = team.submit(two("2s", 0))
+    low = team.submit(three("2s", 0))
     wait_until(lambda: phase(team.workflow(low)) == "Running", "the first to run", 60)
-    high = team.submit(two("15s", 10))
+    high = team.submit(three("15s", 10))
     wait_until(lambda: team.workflow(low)["spec"].get("suspend"), "the first to stop", 60)
     wait_until(lambda: not is_held(team.workflow(high)), "the second to begin", 60)
     return low, high
