@@ -42,7 +42,7 @@ def of_main(**fields: Any) -> str:
 
 
 def requests(cpu: str) -> str:
-    """A patch by which the main container requests so much."""
+    """A patch by which the main container requests this amount."""
     return of_main(resources={"requests": {"cpu": cpu}})
 
 

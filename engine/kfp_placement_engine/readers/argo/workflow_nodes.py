@@ -76,14 +76,16 @@ def read_nodes(nodes: object, workflow: str = "") -> tuple[ArgoNode, ...]:
         raise InputError(f"status.nodes must be a mapping, is {type(nodes).__name__}")
     if len(nodes) > MAX_NODES:
         raise InputError(f"status.nodes has {len(nodes)} entries; at most {MAX_NODES} are read")
-    found = {
+    entries = {
         name: raw
         for key, raw in nodes.items()
         if isinstance(raw, dict)
         and isinstance(name := raw.get("name"), str)
         and (not workflow or key == raw.get("id") == node_id(workflow, name))
     }
-    return tuple(_node(raw) for raw in found.values() if not workflow or _is_believed(raw, found))
+    return tuple(
+        _node(raw) for raw in entries.values() if not workflow or _is_believed(raw, entries)
+    )
 
 
 def node_id(workflow: str, name: str) -> str:
