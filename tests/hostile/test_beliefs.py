@@ -99,9 +99,10 @@ class Neighbours:
 
 
 @pytest.fixture(scope="module")
-def installation(control_plane_programs) -> Iterator[Installation]:
-    """Two nodes, gates, queues and histories, with stand-ins of Argo and of kubelets."""
-    options = InstallationOptions(features=("gates", "queue", "history"), policy=POLICY)
+def installation(control_plane_programs, argo_program) -> Iterator[Installation]:
+    """Two nodes, gates, queues and histories."""
+    features = ("gates", "queue", "history")
+    options = InstallationOptions(features=features, policy=POLICY, argo=argo_program)
     nodes = [
         objects.node(FAST, {"cpu": "64", "memory": "256Gi"}, {SPEED_LABEL: "2"}),
         objects.node(SLOW, {"cpu": "12"}, {SPEED_LABEL: "1"}),

@@ -167,7 +167,7 @@ def policy_finding(problem: str) -> PolicyFinding:
         problem: reason why a part of it is not; "" = all of it is.
     """
     if problem:
-        message = f"what cannot be read has its default: {problem}"
+        message = f"a part of it is not used: {problem}"
         return PolicyFinding(POLICY_VALID, False, "Misconfigured", message)
     return PolicyFinding(POLICY_VALID, True, "Valid", "the policy is as it is written")
 
