@@ -118,6 +118,7 @@ class PlanProcess(LeadingProcess):
         self.coordinator = coordinator = Coordinator(
             DEFAULT_SOURCES,
             time.monotonic,
+            time.thread_time,
             settings.own_namespace,
             may_gate=settings.gates,
             opt_in=settings.opt_in,

@@ -87,6 +87,7 @@ class Coordinator:
     Attributes:
         sources: kinds of objects that are runs.
         monotonic: monotonic clock, in seconds.
+        cpu_seconds: function that returns the CPU time of the thread, which turns count.
         own_namespace: the controller's namespace.
         params: times and thresholds.
         policy: policy in force; its defaults while there is none.
@@ -100,6 +101,7 @@ class Coordinator:
 
     sources: RunSources
     monotonic: Callable[[], float]
+    cpu_seconds: Callable[[], float] = lambda: 0.0
     own_namespace: str = ""
     params: PlanningParams = field(default_factory=PlanningParams)
     policy: PlacementPolicy = field(default_factory=PlacementPolicy)
@@ -132,7 +134,7 @@ class Coordinator:
             self.cluster,
             self.params,
             self.joined.awaits_package,
-            turns=Turns(lambda: self.monotonic()),
+            turns=Turns(self.cpu_seconds),
         )
         self.publisher = PlacementPublisher(self.params)
         self.publishing = Publishing(self.plans, self.publisher)

@@ -99,7 +99,7 @@ class Turns:
     """Accounts of the namespaces, and the order of work that follows.
 
     Attributes:
-        clock: function that returns seconds that only grow; without it, work counts by its steps.
+        clock: function that returns the CPU time of the thread; without it, steps alone count.
     """
 
     clock: Callable[[], float] = lambda: 0.0

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from kfp_placement_engine.contract.hints import StepHints, decode_hints
@@ -16,6 +17,7 @@ from kfp_placement_engine.exceptions import HintsError
 from kfp_placement_engine.model.demand import PodGroup
 from kfp_placement_engine.model.history import MOST_ARGUMENTS, is_usable_argument
 from kfp_placement_engine.model.node_rules.constraints import MAX_LABEL_VALUE_LENGTH, is_label_value
+from kfp_placement_engine.model.pod_constraints import NodeAffinity
 from kfp_placement_engine.model.run_graph import DurationSource, StepKind
 from kfp_placement_engine.model.step_names import listed
 from kfp_placement_engine.readers.expansion.leaf_constraints import read_constraints
@@ -47,6 +49,20 @@ class LeafFacts:
     step_fields: Mapping[str, Any]
     hints: StepHints
     warnings: tuple[tuple[str, str], ...]
+
+    @cached_property
+    def parts(self) -> int:
+        """Number of parts of these fields that the work on each step grows with."""
+        fields = self.step_fields
+        affinity = fields.get("affinity", NodeAffinity())
+        terms = (*(affinity.required or ()), *(each.term for each in affinity.preferred))
+        listed = ("requests", "containers", "labels", "annotations", "node_selector", "tolerations")
+        return (
+            len(self.warnings)
+            + sum(len(fields.get(each, ())) for each in listed)
+            + sum(map(len, fields["containers"]))
+            + sum(1 + len(term.requirements) for term in terms)
+        )
 
 
 class LeafFactsReader:

@@ -20,6 +20,9 @@ from kfp_placement_engine.readers.tree.options import ReadOptions
 from kfp_placement_engine.readers.tree.tasks import Dag, Drivers, Names, Task, TaskTree
 from kfp_placement_engine.readers.tree.values import Value
 
+_PARTS_PER_STEP = 30
+"""Parts of each step, such as requests, in the largest run that is read; KFP's have some ten."""
+
 
 class Position(NamedTuple):
     """Position of the expansion in the expanded run.
@@ -80,7 +83,7 @@ class RunBuilder:
         self._steps: dict[str, Step] = {}
         self._left_out: dict[str, str] = {}
         self._groups = {"": Group("", GroupKind.ROOT)} if self._has_drivers else {}
-        self._dependencies = 0
+        self._dependencies = self._parts = 0
         self._error = tree.root.place.error
         self.limits = RunLimits(tree, options.semaphores, notices)
 
@@ -185,6 +188,7 @@ class RunBuilder:
         scope = Scope(inputs)
         leaf = leaf.in_scope(scope) if leaf.in_scope else leaf
         facts = self._facts.read(leaf, scope)
+        self._count_parts(facts.parts)
         for code, message in facts.warnings:
             self._notices.add(code, message, task_name)
         hints = facts.hints
@@ -217,6 +221,17 @@ class RunBuilder:
         self._data.add_producer(name, hints.output_bytes)
         if leaf.kind is StepKind.CREATE_PVC:
             self._claims.add_created(leaf, name, scope)
+
+    def _count_parts(self, parts: int) -> None:
+        """Count the parts of a step, before it is made."""
+        self._parts += parts
+        if self._parts > _PARTS_PER_STEP * self._options.max_steps:
+            raise self._error(
+                f"its steps have more than {_PARTS_PER_STEP * self._options.max_steps} requests,"
+                " labels, tolerations and rules about nodes; say less in each of them, or split the"
+                " pipeline",
+                LimitError,
+            )
 
     def _count(self, step: Step) -> None:
         if step.name in self._steps:

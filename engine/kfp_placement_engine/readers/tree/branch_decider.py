@@ -19,6 +19,9 @@ from kfp_placement_engine.readers.tree.tasks import Condition, Task
 
 _SHOWN = 5
 
+MOST_CHARACTERS = 500_000
+"""Length of all conditions of a run that are read; what the next ones need is not known."""
+
 
 class BranchDecider:
     """Decides about the tasks of one run's DAGs, also by the branches that a user has chosen."""
@@ -37,9 +40,10 @@ class BranchDecider:
         self._any_chosen = bool(options.branches)
         self._notices = notices
         self._usual_ends = usual_ends
+        self._characters = 0
 
     def decide(self, tasks: Sequence[Task], scope: Scope, prefix: str) -> Decisions:
-        """Return the decisions about the tasks of a DAG; empty if none of them has a condition.
+        """Return the decisions about the tasks of a DAG; empty if no condition is known.
 
         Args:
             tasks: tasks, each after those that it waits for.
@@ -49,7 +53,9 @@ class BranchDecider:
         Raises:
             UnknownBranchError: the user has chosen branches that exclude each other.
         """
-        if not any(task.condition or task.trigger for task in tasks):
+        conditions = [each for task in tasks for each in (task.condition, task.trigger) if each]
+        self._characters += sum(len(each.text) for each in conditions)
+        if not conditions or self._characters > MOST_CHARACTERS:
             return {}
         judged = JudgedDag(tasks, scope, self._usual_ends, {}, {})
         for task in tasks:
