@@ -492,6 +492,10 @@ def test_a_spec_that_argo_itself_has_stored_is_read_without_doubt(team, tenant):
     for suspend in (None, True, None):
         tenant.patch(made, {"spec": {"suspend": suspend}})
         wait_until(is_read, "its demand", 60, lambda: team.workflow("honest"))
+        until = time.monotonic() + SECONDS
+        while time.monotonic() < until:
+            assert is_read()
+            time.sleep(0.2)
 
 
 def test_pods_that_delete_artifacts_and_are_patched_hide_what_a_run_needs(team, tenant):
@@ -647,7 +651,7 @@ def test_marks_that_argo_writes_stop_no_run_and_keep_no_room(team, tenant, is_su
     create(tenant, team, "small", work("1", seconds=600.0))
     wait_for_workflow(team, "small", "Running")
     wait_for_message(team, "large", "lacks 2 cpu of the quota")
-    assert [*wait_status(team, "forged")["notes"]] == [NOT_STOPPED]
+    wait_until(lambda: wait_status(team, "forged").get("notes") == [NOT_STOPPED], "the note", 60)
     until = time.monotonic() + SECONDS
     while time.monotonic() < until:
         assert is_held(team.workflow("large"))
