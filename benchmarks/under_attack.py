@@ -1,8 +1,8 @@
 """Waits of small runs for their plans, while a tenant keeps the planner busy.
 
 On a control plane. The tenant may write 10 times and 4 MB in a second: runs of 6,000 steps that
-never begin, patches of their annotations, pods of no run. Meanwhile another namespace creates runs
-of 10 steps, spaced.
+never begin, patches of their annotations, pods of no run, runs of which each step is another one.
+Meanwhile another namespace creates runs of 10 steps, spaced.
 """
 
 import random
@@ -21,6 +21,7 @@ from tests.support.attacks import (
     Attack,
     Send,
     annotations,
+    costly_run,
     creations,
     marked_pod,
     planner_memory_bytes,
@@ -46,6 +47,8 @@ class AttackSizes:
         large_steps: steps of each of them.
         patches: patches of their annotations.
         pods: pods of no run.
+        costly_runs: runs of a tenant whose steps are few, and take long.
+        costly_steps: steps of each of them.
         seed: seed of the pauses between small runs.
     """
 
@@ -54,6 +57,8 @@ class AttackSizes:
     large_steps: int = 6_000
     patches: int = 160
     pods: int = 800
+    costly_runs: int = 20
+    costly_steps: int = 2_000
     seed: int = 0
 
 
@@ -104,11 +109,16 @@ class UnderAttack:
                     marked_pod(f"stray-{number}", tenant, f"none-{number}")
                     for number in range(sizes.pods)
                 ]
+                costly = [
+                    costly_run(sizes.costly_steps, f"costly-{number}", tenant)
+                    for number in range(sizes.costly_runs)
+                ]
                 attacks: dict[str, Iterator[tuple[int, Send]]] = {
                     "none": iter(()),
                     "large runs": creations(installation, large),
                     "patches": annotations(installation, large, sizes.patches),
                     "stray pods": creations(installation, stray),
+                    "costly runs": creations(installation, costly),
                 }
                 for name, writes in attacks.items():
                     self._measure(installation, team, name, Attack(writes))

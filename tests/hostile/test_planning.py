@@ -19,8 +19,11 @@ from tests.controlplane.waiting import wait_until
 from tests.support.attacks import (
     Attack,
     annotations,
+    costly_run,
+    incompressible_run,
     marked_pod,
     planner_memory_bytes,
+    recorded_run,
     run_of_steps,
     seconds_to_plan,
 )
@@ -204,6 +207,41 @@ def test_few_steps_in_large_objects_use_up_the_budget(besieged):
     assert besieged.plan_seconds() < TIMEOUT_SECONDS
 
 
+def test_few_steps_that_take_long_come_after_the_small_run_of_another_namespace(besieged):
+    """The tenant gains the time of one of its runs, as by runs of thousands of steps."""
+    costly = [costly_run(2_000, f"costly-{number}", besieged.tenant) for number in range(5)]
+    small = besieged.small_run()
+    besieged.create(costly, small)
+    assert besieged.planned_before(small) <= 1
+
+
+def test_records_of_many_steps_take_little_time_and_memory(besieged):
+    """The tenant gains 0.5 s of CPU for each patch, in its turn, and no memory for records."""
+    recorded = [recorded_run(20_000, f"recorded-{number}", besieged.tenant) for number in range(8)]
+    before = besieged.planner_cpu_seconds()
+    besieged.create(recorded)
+    patches = 40
+    with Attack(annotations(besieged.installation, recorded, patches)) as attack:
+        besieged.plan_seconds()
+        attack.wait(TIMEOUT_SECONDS)
+    besieged.plan_seconds()
+    assert besieged.planner_cpu_seconds() - before < 0.5 * (len(recorded) + patches)
+
+
+def test_objects_that_cannot_be_compressed_are_forgotten(besieged):
+    """The tenant gains the memory of its budget, however many objects of 1 MB it creates."""
+    count, size = 120, 1_000_000
+    fat = [incompressible_run(size, f"fat-{number}", besieged.tenant) for number in range(count)]
+    before = planner_memory_bytes(besieged.installation)
+    besieged.create(fat)
+    metric = partial(
+        besieged.installation.metric, PLANNER, "runs_over_budget", namespace=besieged.tenant
+    )
+    wait_until(lambda: metric() > count / 2, "runs over budget", TIMEOUT_SECONDS, metric)
+    besieged.plan_seconds()
+    assert planner_memory_bytes(besieged.installation) - before < 0.8 * size * count
+
+
 def test_patches_of_large_runs_cost_little(besieged):
     """The tenant gains 0.3 s of the planner's CPU for each patch, and no reading of its runs."""
     large = besieged.large_runs(FITTING)
@@ -219,18 +257,12 @@ def test_patches_of_large_runs_cost_little(besieged):
 
 
 def test_gates_of_pods_of_no_run_come_off_beside_plans(besieged):
-    """The tenant gains nothing: while its gates come off, another namespace gets its plan."""
+    """The tenant gains nothing: before its gates are off, another namespace has its plan."""
     stray = [marked_pod(f"stray-{number}", besieged.tenant, "none") for number in range(500)]
-    besieged.create(stray)
-    some = wait_until(
-        lambda: (left := besieged.gated_pods(besieged.tenant)) < len(stray) and left,
-        "gates that come off",
-        TIMEOUT_SECONDS,
-    )
-    assert some
-    for _ in range(3):
-        besieged.plan_seconds()
-    assert besieged.gated_pods(besieged.tenant) > some / 3
+    small = besieged.small_run()
+    besieged.create(stray, small)
+    wait_until(lambda: key_of(small) in besieged.planned, "a plan of the team", TIMEOUT_SECONDS)
+    assert besieged.gated_pods(besieged.tenant)
     wait_until(lambda: not besieged.gated_pods(besieged.tenant), "no gate is left", TIMEOUT_SECONDS)
     assert not besieged.events()
 

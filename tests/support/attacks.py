@@ -1,7 +1,10 @@
 """What a tenant sends to keep the planner from the runs of others."""
 
+import base64
 import contextlib
+import gzip
 import json
+import random
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,6 +19,7 @@ from kfp_placement_engine.contract.keys import (
     PLAN_GATE,
     SCHEDULER_LABEL,
 )
+from kfp_placement_engine.readers.argo.workflow_nodes import node_id
 from kfp_placement_kube.kinds import JsonObject
 from tests.controlplane import housekeeping, objects
 from tests.controlplane.api import Api
@@ -68,6 +72,54 @@ def run_of_steps(steps: int, name: str, namespace: str, *, lines: int = 1) -> Js
             ],
         },
     }
+
+
+def costly_run(steps: int, name: str, namespace: str) -> JsonObject:
+    """A Workflow that takes far longer to read and plan than its steps say: each is another one."""
+    run = run_of_steps(steps, name, namespace, lines=steps)
+    main, work = run["spec"]["templates"]
+    for number, task in enumerate(main["dag"]["tasks"]):
+        task["template"] = f"work-{number}"
+    hints = {"duration": "5m", "type": "Predict", "maxLatency": "20ms"}
+    run["spec"]["templates"] = [
+        main,
+        *(
+            {
+                **work,
+                "name": f"work-{number}",
+                "metadata": {
+                    **_MARKS,
+                    "annotations": {
+                        HINTS_ANNOTATION: json.dumps(hints | {"location": f"place-{number}"})
+                    },
+                },
+                "container": work["container"] | {"image": f"{name}-{number}:1"},
+            }
+            for number in range(steps)
+        ),
+    ]
+    return run
+
+
+def recorded_run(records: int, name: str, namespace: str) -> JsonObject:
+    """A Workflow of one step, in whose status are compressed records of very many."""
+    run = run_of_steps(1, name, namespace)
+    names = {node_id(name, path): path for path in map(f"{name}.s{{}}".format, range(records))}
+    nodes = {
+        key: {"id": key, "name": path, "type": "Pod", "phase": "Running", "message": "x" * 500}
+        for key, path in names.items()
+    }
+    packed = base64.b64encode(gzip.compress(json.dumps(nodes).encode())).decode()
+    run["status"] = {"phase": "Running", "compressedNodes": packed}
+    return run
+
+
+def incompressible_run(size: int, name: str, namespace: str) -> JsonObject:
+    """A Workflow of one step whose object has so many bytes, none of which says anything twice."""
+    run = run_of_steps(1, name, namespace)
+    text = base64.b64encode(random.Random(name).randbytes(size * 3 // 4)).decode()
+    run["spec"]["arguments"] = {"parameters": [{"name": "p", "value": text}]}
+    return run
 
 
 def marked_pod(
