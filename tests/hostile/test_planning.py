@@ -35,8 +35,7 @@ LARGE_STEPS = 6_000
 FITTING = NamespaceLimits().planned_steps // LARGE_STEPS
 """Large runs that the budget of a namespace lets in."""
 
-# One attack alone stays below 300 MB; after all of them the heap has gaps.
-MOST_MEMORY_BYTES = 350e6
+MOST_MEMORY_BYTES = 300e6
 TIMEOUT_SECONDS = 120.0
 
 _CREATORS = 8
