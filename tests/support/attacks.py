@@ -115,7 +115,7 @@ def recorded_run(records: int, name: str, namespace: str) -> JsonObject:
 
 
 def incompressible_run(size: int, name: str, namespace: str) -> JsonObject:
-    """A Workflow of one step whose object has so many bytes, none of which says anything twice."""
+    """A Workflow of one step whose object has this size, and repeats nothing."""
     run = run_of_steps(1, name, namespace)
     text = base64.b64encode(random.Random(name).randbytes(size * 3 // 4)).decode()
     run["spec"]["arguments"] = {"parameters": [{"name": "p", "value": text}]}
