@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import pytest
 
-from kfp_placement_controller.queueing.actions import SuspendRun
+from kfp_placement_controller.queueing.actions import SuspendRun, WriteRequestStatus
 from kfp_placement_controller.queueing.builtin.reservations import Reservations
 from kfp_placement_engine.model.keys import QueueKey, RunKey
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import PODS
 from tests.controller.planning.builders import a_pod
-from tests.controller.queueing.scene import SimulatedScene, a_node, a_queue, a_quota, demand
+from tests.controller.queueing.scene import TEAM, SimulatedScene, a_node, a_queue, a_quota, demand
 
 OTHER = "others"
 
@@ -205,3 +205,22 @@ def test_runs_that_a_namespace_holds_are_looked_at_once_when_a_run_of_another_co
     assert ("small", "admitted") in scene.runs()
     assert len(asked) == held + 1
     assert set(asked.values()) == {1}
+
+
+def test_a_decision_writes_few_statuses_of_new_runs_of_one_namespace_and_those_of_others():
+    scene = two_namespaces()
+    for number in range(200):
+        scene.submit(f"held-{number}", cpu="9")
+    for name in ("small", "late"):
+        scene.submit(name, 0.5, OTHER, cpu="8")
+    seen: list[str] = []
+    for _ in range(6):
+        writes = [each for each in scene.actions() if isinstance(each, WriteRequestStatus)]
+        assert sum(each.key.namespace == TEAM for each in writes) <= 50
+        seen += [each.key.name for each in writes]
+        if len(seen) == len(writes):
+            assert "late" in seen
+        for each in writes:
+            scene.carry_out(each)
+    # All have their turn.
+    assert len(set(seen)) >= 200

@@ -41,6 +41,13 @@ written all the time."""
 _MOST_POSITIONS = 20
 """Largest number of position writes in one decision."""
 
+_MOST_OF_NAMESPACE = 50
+"""Largest number of writes for runs of a namespace that wait, in one decision.
+
+Decisions stop while statuses are written. However many runs somebody submits at a time, runs of
+other namespaces must not wait until all of them have a status.
+"""
+
 _OTHERS_FACTOR = 6
 """Factor on the pause between writes that only change the number of waiting runs; it changes at
 every submission."""
@@ -166,7 +173,7 @@ class QueuePublisher:
             decided: the decision.
             now: the time.
         """
-        positions = 0
+        positions, waiting = 0, Counter[str]()
         between_positions_seconds = min(
             _POSITIONS_SECONDS, _POSITIONS_SECONDS_PER_RUN * len(situation.waiting)
         )
@@ -194,6 +201,10 @@ class QueuePublisher:
             is_urgent = not _AT_ONCE.isdisjoint(fields)
             if not is_urgent and positions >= _MOST_POSITIONS:
                 continue
+            # Who was stopped, and for whom, must be known soon.
+            is_many = run.is_waiting and "preemptedFor" not in fields
+            if is_many and waiting[run.key.namespace] >= _MOST_OF_NAMESPACE:
+                continue
             key, version = run.key, run.request.version
             pause_seconds = 0.0 if is_urgent else between_positions_seconds
             if fields.keys() <= _OF_OTHERS:
@@ -201,6 +212,7 @@ class QueuePublisher:
             moment = self.monotonic()
             if self._writes.begin_write(("request", *key), version, pause_seconds, moment):
                 positions += not is_urgent
+                waiting[key.namespace] += is_many
                 yield WriteRequestStatus(key, version, fields)
 
     def queues(
