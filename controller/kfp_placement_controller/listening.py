@@ -28,8 +28,9 @@ from kfp_placement_controller.metrics import HTTP_REFUSED
 LOOPBACK = "127.0.0.1"
 """Address at which only the same pod can connect."""
 
-_BACKLOG = 128
-"""Number of connections that the kernel keeps until they are accepted."""
+BACKLOG = 1024
+"""Number of connections that the kernel keeps until they are accepted: more than many pods begin at
+a time, since beyond it the kernel drops the others, who try again a second later."""
 
 _RESET = struct.pack("ii", 1, 0)
 """Value of SO_LINGER with which nothing of a closed connection is left in the kernel."""
@@ -211,7 +212,7 @@ def open_port(address: str | None, port: int, limits: ConnectionLimits) -> Limit
         if is_dual:
             opened.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
         opened.bind((address or ("::" if is_dual else "0.0.0.0"), port))
-        opened.listen(_BACKLOG)
+        opened.listen(BACKLOG)
     except OSError as error:
         opened.close()
         place = f"{address or ''}:{port}"

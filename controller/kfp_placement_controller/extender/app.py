@@ -24,7 +24,13 @@ from typing_extensions import override
 
 from kfp_placement_controller.extender.answers import Answer, Answers, Verb, defect_answer
 from kfp_placement_controller.extender.bodies import MAX_HELD_BYTES, Bodies
-from kfp_placement_controller.listening import LOOPBACK, ConnectionLimits, LimitedSocket, open_port
+from kfp_placement_controller.listening import (
+    BACKLOG,
+    LOOPBACK,
+    ConnectionLimits,
+    LimitedSocket,
+    open_port,
+)
 from kfp_placement_controller.metrics import HTTP_REFUSED
 
 _LOG = logging.getLogger(__name__)
@@ -188,6 +194,7 @@ async def listening(listener: Listener) -> AsyncIterator[int]:
         server = await asyncio.get_running_loop().create_server(
             cast("Any", runner.server),
             sock=listener.socket,
+            backlog=BACKLOG,
             ssl=listener.tls,
             **(TLS_SETTINGS if listener.tls else {}),
         )
