@@ -28,7 +28,7 @@ from kfp_placement_controller.metrics import HTTP_REFUSED
 LOOPBACK = "127.0.0.1"
 """Address at which only the same pod can connect."""
 
-BACKLOG = 1024
+_BACKLOG = 1024
 """Number of connections that the kernel keeps until they are accepted: more than many pods begin at
 a time, since beyond it the kernel drops the others, who try again a second later."""
 
@@ -91,6 +91,11 @@ class LimitedSocket(socket.socket):
     def port(self) -> int:
         """Port that the socket is bound to."""
         return int(self.getsockname()[1])
+
+    @override
+    def listen(self, backlog: int = _BACKLOG, /) -> None:
+        """Listen with our backlog: that of asyncio says how many it accepts at a time, too."""
+        super().listen(_BACKLOG)
 
     @override
     def accept(self) -> tuple[socket.socket, Any]:
@@ -212,7 +217,7 @@ def open_port(address: str | None, port: int, limits: ConnectionLimits) -> Limit
         if is_dual:
             opened.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
         opened.bind((address or ("::" if is_dual else "0.0.0.0"), port))
-        opened.listen(BACKLOG)
+        opened.listen()
     except OSError as error:
         opened.close()
         place = f"{address or ''}:{port}"

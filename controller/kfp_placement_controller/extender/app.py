@@ -25,7 +25,6 @@ from typing_extensions import override
 from kfp_placement_controller.extender.answers import Answer, Answers, Verb, defect_answer
 from kfp_placement_controller.extender.bodies import MAX_HELD_BYTES, Bodies
 from kfp_placement_controller.listening import (
-    BACKLOG,
     LOOPBACK,
     ConnectionLimits,
     LimitedSocket,
@@ -62,6 +61,9 @@ HTTP_SETTINGS: Mapping[str, Any] = {
 
 TLS_SETTINGS: Mapping[str, Any] = {"ssl_handshake_timeout": 5.0, "ssl_shutdown_timeout": 1.0}
 """Settings of asyncio's server for HTTPS."""
+
+_ACCEPTED_AT_ONCE = 16
+"""Number of connections that are accepted before open ones come next."""
 
 # A connection has three buffers of this size; with asyncio's own, all of them took 150 MB.
 SSLProtocol.max_size = 2**16
@@ -194,7 +196,7 @@ async def listening(listener: Listener) -> AsyncIterator[int]:
         server = await asyncio.get_running_loop().create_server(
             cast("Any", runner.server),
             sock=listener.socket,
-            backlog=BACKLOG,
+            backlog=_ACCEPTED_AT_ONCE,
             ssl=listener.tls,
             **(TLS_SETTINGS if listener.tls else {}),
         )
