@@ -141,6 +141,19 @@ class RunDemand(ResourceModel):
         )
 
 
+def refuse_more_than_fits(resources: int, shapes: int = 0) -> None:
+    """Refuse a demand of more resources, or of workers of more shapes, than a RunRequest can hold.
+
+    Raises:
+        LimitError: it lists more.
+    """
+    if resources > MAX_RESOURCES or shapes > MAX_GANGS:
+        raise LimitError(
+            f"the run requests more than {MAX_RESOURCES} resources, or has workers of more than"
+            f" {MAX_GANGS} shapes: too many for a RunRequest"
+        )
+
+
 def run_demand(demand: Demand) -> RunDemand:
     """Return a demand in the form of a RunRequest.
 
@@ -148,11 +161,7 @@ def run_demand(demand: Demand) -> RunDemand:
         LimitError: the demand lists more than a RunRequest can hold.
     """
     lists = (demand.peak, demand.accelerator_shares, *(each.requests for each in demand.gangs))
-    if max(map(len, lists)) > MAX_RESOURCES or len(demand.gangs) > MAX_GANGS:
-        raise LimitError(
-            f"the run requests more than {MAX_RESOURCES} resources, or has workers of more than"
-            f" {MAX_GANGS} shapes: too many for a RunRequest"
-        )
+    refuse_more_than_fits(max(map(len, lists)), len(demand.gangs))
     try:
         return RunDemand(
             peak=amounts_of(demand.peak),

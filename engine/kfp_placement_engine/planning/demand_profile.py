@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kfp_placement_engine.contract.run_request import refuse_more_than_fits
 from kfp_placement_engine.lowering.activities import ROOT_NAME
 from kfp_placement_engine.lowering.branches import (
     AFTER_FAILURE,
@@ -78,6 +79,9 @@ class DemandProfile:
         Args:
             ended: names of the steps that do not need room any more.
             running: names of the steps that run now.
+
+        Raises:
+            LimitError: the demand lists more than a RunRequest can hold.
         """
         begun = {group for name in (*ended, *running) for group in ("", *enclosing(name), name)}
         over = [
@@ -182,7 +186,12 @@ class _Table:
         )
 
     def demand(self) -> Demand:
-        """Return the demand: peaks over time of the rows."""
+        """Return the demand: peaks over time of the rows.
+
+        Raises:
+            LimitError: no RunRequest can hold it; this is known before each peak takes its time.
+        """
+        refuse_more_than_fits(int(self.amounts[:, :-1].any(axis=0).sum()))
         columns = {name: column for column, name in enumerate(self.names) if is_extended(name)}
         shares = {name: self._peaks(self.amounts[:, columns[name]] > 0) for name in columns}
         return Demand(
@@ -198,6 +207,7 @@ class _Table:
 
     def _gangs(self) -> tuple[PodGroup, ...]:
         shapes, shape_of = np.unique(self.amounts[self.in_gang], axis=0, return_inverse=True)
+        refuse_more_than_fits(0, len(shapes))
         rows = np.flatnonzero(self.in_gang)
         groups = []
         for shape, amounts in enumerate(shapes[:, :-1].tolist()):

@@ -4,6 +4,7 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given, settings
@@ -11,8 +12,9 @@ from hypothesis import strategies as st
 
 from benchmarks.made_up_runs import Shape, made_up_cluster, made_up_run
 from kfp_placement_engine import Plan, PlannedStep, PlanOptions, ProgressState, RunGraph, plan_runs
+from kfp_placement_engine.exceptions import LimitError
 from kfp_placement_engine.model.demand import Demand, PodGroup
-from kfp_placement_engine.planning.demand_profile import DemandProfile
+from kfp_placement_engine.planning.demand_profile import DemandProfile, _Table
 from kfp_placement_engine.plans.planned_step import PlannedDriver
 from tests.engine.planning.begun_runs import OVERRUN, begun_cases
 from tests.engine.planning.random_runs import cases
@@ -256,3 +258,13 @@ def test_amounts_beyond_all_clusters_do_no_harm():
     peak = DemandProfile(plan, run).left().peak
     assert 2**60 < peak["memory"] < 2**63
     assert peak["pods"] == 2002
+
+
+def test_more_resources_than_a_run_request_holds_are_refused_before_any_peak(monkeypatch):
+    """The peaks of R resources over P pods take P x R x R: a file of 70 kB kept planners busy."""
+    many = {f"example.com/r{number}": 1 for number in range(33)}
+    run = a_run(a_step("a", extended=many))
+    profile = DemandProfile(quick(run, a_cluster(a_node(extended=many))), run)
+    monkeypatch.setattr(_Table, "_peaks", Mock(side_effect=AssertionError))
+    with pytest.raises(LimitError, match="more than 32 resources"):
+        profile.left()
