@@ -33,6 +33,8 @@ class ClusterRoom:
     _nodes: dict[str, Node] = field(default_factory=dict)
     _pods: dict[PodRun, dict[str, Resources]] = field(default_factory=dict)
     """Requests of the pods of each run that have not ended, by uid."""
+    _taken: dict[PodRun, Resources] = field(default_factory=dict)
+    """Their sums, as far as somebody has asked: each decision asks for all admitted runs."""
 
     def node_changed(self, change: Change[Node]) -> None:
         """Take in that a node is new, has changed or is gone."""
@@ -67,15 +69,20 @@ class ClusterRoom:
 
     def taken_by_pods(self, run: PodRun) -> Resources:
         """Return what all pods of a run request that have not ended; empty if it has none."""
-        taken: dict[str, int] = {}
-        for requests in self._pods.get(run, {}).values():
-            add_to(taken, with_pod(requests))
-        return bounded(taken)
+        if run not in self._pods:
+            return {}
+        if run not in self._taken:
+            taken: dict[str, int] = {}
+            for requests in self._pods[run].values():
+                add_to(taken, with_pod(requests))
+            self._taken[run] = bounded(taken)
+        return self._taken[run]
 
     def _keep(self, pod: ObservedPod | None, *, is_there: bool) -> None:
         run = None if pod is None else self.load.sources.run_of(pod)
         if pod is None or run is None:
             return
+        self._taken.pop(run, None)
         pods = self._pods.setdefault(run, {})
         if is_there and not pod.ended:
             pods[pod.uid] = pod.requests

@@ -118,6 +118,8 @@ class AdmittedRun:
         ends_at: end by the plan in force, or None without a plan.
         in_use: part of its demand that counts for other queues too; None = all of it. Other queues
             may have the rest until pods take it. Its gangs count if all of it does.
+        beyond: resources that its pods request beyond its demand. They count for its own queue; for
+            the cluster those on nodes count as pods of nobody.
     """
 
     key: RunKey
@@ -130,6 +132,7 @@ class AdmittedRun:
     ends_at: datetime | None = None
     across_priority: int = 0
     in_use: Resources | None = None
+    beyond: Resources | None = None
 
     @property
     def may_be_suspended(self) -> bool:

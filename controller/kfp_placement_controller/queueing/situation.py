@@ -10,7 +10,7 @@ from kfp_placement_controller.queueing.requested_run import RequestedRun
 from kfp_placement_controller.queueing.run_queues import RunQueues
 from kfp_placement_engine.contract.run_queue import QueueBackend
 from kfp_placement_engine.model.keys import QueueKey, RunKey
-from kfp_placement_engine.units.resources import Resources
+from kfp_placement_engine.units.resources import Resources, minus
 
 NOT_KNOWN_YET = "waits for the planner to say what it needs"
 UNREADABLE = (
@@ -64,6 +64,7 @@ class Situation:
         draining: runs that wait or have ended, and still have pods.
         queues: the RunQueues.
         nodes: room of each node for runs.
+        beyond: what pods of admitted runs request beyond the demand of their runs.
         requests: all RunRequests, also of runs that have ended or take no part.
         planner_problem: reason why no planner says what runs need, or "".
         fixed: admitted runs whose objects refuse to be changed: they cannot be stopped.
@@ -112,6 +113,7 @@ class Situation:
                 self.undecided[run.key] = UndecidedRun(run, self.planner_problem)
             else:
                 self.waiting.append(run)
+        self.beyond = dict(_beyond(self.admitted, room))
         counted = {each.run.as_pods_name_it: each.taken for each in self.draining.values()}
         for each in self.admitted:
             if each.demand is not None and each.key not in self.sleeping:
@@ -132,3 +134,14 @@ class Situation:
 def _draining(run: RequestedRun, room: ClusterRoom) -> DrainingRun:
     pods = run.as_pods_name_it
     return DrainingRun(run, room.taken_by_pods(pods), room.load.taken_by(pods))
+
+
+def _beyond(
+    admitted: Iterable[RequestedRun], room: ClusterRoom
+) -> Iterator[tuple[RunKey, Resources]]:
+    """Yield the runs whose pods request more than their demand, and how much more."""
+    for run in admitted:
+        demand = {} if run.demand is None else run.demand.peak
+        taken = room.taken_by_pods(run.as_pods_name_it)
+        if over := {name: more for name, more in minus(taken, demand).items() if more > 0}:
+            yield run.key, over

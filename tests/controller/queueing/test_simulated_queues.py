@@ -87,6 +87,22 @@ def test_what_admitted_runs_demand_counts_and_their_pods_only_beyond_that():
     assert scene.settle() == ["second begins: admitted"]
 
 
+@pytest.mark.parametrize("node_name", ["node", ""], ids=["on-a-node", "waiting-for-one"])
+def test_pods_that_request_more_than_their_run_demands_count_against_its_quota(node_name):
+    """An author may say too little: of run times, of widths, or in what Argo reads at run time."""
+    scene = SimulatedScene(quota=a_quota(cpu="4"), nodes=[a_node(cpu=64)])
+    scene.submit("first", 0.1, cpu="1")
+    assert scene.settle() == ["first begins: admitted"]
+    pod = scene.pod("first", node_name=node_name, cpu=3500)
+    scene.submit("second", 0.2, cpu="1")
+    assert scene.settle() == []
+    assert scene.message("second") == "1st of 1, lacks 500m cpu of the quota"
+    scene.settle_after(5)
+    assert [(each.name, each.amount) for each in scene.queue().status.used] == [("cpu", "3500m")]
+    scene.end_pod(pod)
+    assert scene.settle() == ["second begins: admitted"]
+
+
 def test_pods_of_others_take_room():
     scene = SimulatedScene(overcommit=1, nodes=[a_node(cpu=8)])
     pod = scene.pod("", cpu=6000)

@@ -46,6 +46,7 @@ class BuiltinBackend:
         used = defaultdict[QueueKey, Counter[str]](Counter)
         for each in admitted:
             add_to(used[each.queue], each.demand.peak)
+            add_to(used[each.queue], each.beyond or {})
         return Decisions(
             verdicts={verdict.key: verdict for verdict in decision.verdicts},
             stops=decision.stops,
@@ -78,6 +79,7 @@ def _as_admitted(run: RequestedRun, situation: Situation, now: datetime) -> Admi
         run.as_admitted(queue, priority, now, is_fixed=is_fixed),
         across_priority=situation.queues.across_priority(queue, run.priority),
         in_use={} if run.key in situation.sleeping else None,
+        beyond=situation.beyond.get(run.key),
     )
 
 

@@ -224,6 +224,8 @@ class Reservations:
     def _count_in_queue(self, run: WaitingRun | AdmittedRun, sign: int) -> None:
         change = add_to if sign > 0 else subtract_from
         change(self._by_queue[run.queue], {**run.demand.peak, RUNS: 1})
+        if isinstance(run, AdmittedRun) and run.beyond:
+            change(self._by_queue[run.queue], run.beyond)
 
     def _pack(self) -> None:
         gangs = [each for run in self._admitted.values() for each in _gangs(run)]
