@@ -381,6 +381,30 @@ def test_of_a_pause_nothing_changes_but_that_it_ends(team, tenant):
     assert is_held(team.workflow("next"))
 
 
+def test_no_write_is_too_large_to_be_checked(team, tenant):
+    """A check that costs too much would let the write pass."""
+    set_queue(team, quota={"runs": 1})
+    pause = {"name": "pause", "suspend": {}}
+    loop = dag("main", task("a", "pause", withSequence={"count": "100"}), task("b"))
+    made = admitted(team, tenant, "wide", loop, pause, work(seconds=600.0))
+
+    def nodes() -> dict[str, JsonObject]:
+        status: JsonObject = team.workflow("wide")["status"]
+        return status.get("nodes", {})
+
+    def paused() -> list[str]:
+        return [key for key, node in nodes().items() if node["type"] == "Suspend"]
+
+    wait_until(lambda: len(paused()) == 100, "all to pause", 120)
+    wait_for_pod(team, "wide")
+    (pod,) = (key for key, node in nodes().items() if node["type"] == "Pod")
+    for number in range(5):
+        changes = {key: {"message": f"m{number}"} for key in paused()} | {pod: {"phase": "Failed"}}
+        denies(tenant, made, {"status": {"nodes": changes}}, STATUS_IS_KEPT)
+    few = {key: {"message": "go on"} for key in paused()[:30]}
+    tenant.patch(made, {"status": {"nodes": few}})
+
+
 def test_a_run_that_is_given_to_another_controller_keeps_its_place(team, tenant):
     set_queue(team, quota={"runs": 1})
     made = admitted(team, tenant, "given", work(seconds=600.0))
@@ -418,6 +442,8 @@ def test_a_run_that_its_owner_ends_and_begins_again_waits_as_what_it_has_become(
     wait_for_pod(team, "again")
     made = tenant.patch(made, {"metadata": {"labels": {COMPLETED_LABEL: "true"}}})
     made = tenant.patch(made, {"spec": {"templates": [work("3")]}})
+    for stored in ({"storedTemplates": {"x": work()}}, {"storedWorkflowTemplateSpec": {}}):
+        denies(tenant, made, {"status": stored}, "only Argo stores templates")
     made = tenant.patch(made, {"metadata": {"labels": {COMPLETED_LABEL: None}}})
     assert is_held(made)
     wait_for_phase(team, "again", "Waiting")
@@ -519,7 +545,7 @@ def test_steps_that_argo_would_run_are_not_believed_to_have_ended(team, tenant):
 
 
 def test_a_new_run_has_nothing_that_only_argo_writes(team, tenant):
-    step_nodes = {f"n{number}": {"id": "x", "name": "x"} for number in range(3001)}
+    step_nodes = {f"n{number}": {"id": "x", "name": "x"} for number in range(301)}
     statuses: tuple[JsonObject, ...] = (
         {"storedWorkflowTemplateSpec": {"entrypoint": "work", "templates": [work()]}},
         {"storedTemplates": {"namespaced/t/work": work()}},
