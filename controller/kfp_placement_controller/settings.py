@@ -171,7 +171,8 @@ def add_options(parser: ArgumentParser, kind: type[Settings]) -> None:
     """Add an option for every field."""
     for name, field in kind.model_fields.items():
         flag = field.annotation is bool
-        has_default = not field.is_required() and field.get_default() is not None
+        is_stated = not field.is_required() and field.default_factory is None
+        has_default = is_stated and field.default is not None
         default = f" [{field.default}]" if has_default else ""
         parser.add_argument(
             f"--{name.replace('_', '-')}",
