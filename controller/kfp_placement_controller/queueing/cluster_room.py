@@ -34,7 +34,7 @@ class ClusterRoom:
     _pods: dict[PodRun, dict[str, Resources]] = field(default_factory=dict)
     """Requests of the pods of each run that have not ended, by uid."""
     _taken: dict[PodRun, Resources] = field(default_factory=dict)
-    """Their sums, as far as somebody has asked: each decision asks for all admitted runs."""
+    """Sums of these requests, kept since each decision asks for those of all admitted runs."""
 
     def node_changed(self, change: Change[Node]) -> None:
         """Take in that a node is new, has changed or is gone."""
