@@ -384,7 +384,7 @@ def test_of_a_pause_nothing_changes_but_that_it_ends(team, tenant):
 def test_no_write_is_too_large_to_be_checked(team, tenant):
     """A check that costs too much would let the write pass."""
     set_queue(team, quota={"runs": 1})
-    pause = {"name": "pause", "suspend": {}}
+    pause = {"name": "pause", "suspend": {"duration": "600"}}
     loop = dag("main", task("a", "pause", withSequence={"count": "100"}), task("b"))
     made = admitted(team, tenant, "wide", loop, pause, work(seconds=600.0))
 
@@ -397,11 +397,12 @@ def test_no_write_is_too_large_to_be_checked(team, tenant):
 
     wait_until(lambda: len(paused()) == 100, "all to pause", 120)
     wait_for_pod(team, "wide")
+    messages = {key: {"message": "go on"} for key in paused()}
+    many = dict(list(messages.items())[:31])
     (pod,) = (key for key, node in nodes().items() if node["type"] == "Pod")
-    for number in range(5):
-        changes = {key: {"message": f"m{number}"} for key in paused()} | {pod: {"phase": "Failed"}}
+    for changes in (messages | {pod: {"phase": "Failed"}}, many):
         denies(tenant, made, {"status": {"nodes": changes}}, STATUS_IS_KEPT)
-    few = {key: {"message": "go on"} for key in paused()[:30]}
+    few = dict(list(messages.items())[:30])
     tenant.patch(made, {"status": {"nodes": few}})
 
 
