@@ -21,7 +21,7 @@ MODULES = product()
 IMPORTS = {name: imported(module, MODULES) for name, module in MODULES.items()}
 
 MOST_MODULES = 18
-MOST_TOKENS = 441_000
+MOST_TOKENS = 440_500
 MOST_TEST_TOKENS = 742_000
 SHORT_LINES = 60
 ALONE = "A module of its own "
