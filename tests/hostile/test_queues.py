@@ -443,8 +443,9 @@ def test_a_run_that_its_owner_ends_and_begins_again_waits_as_what_it_has_become(
     wait_for_pod(team, "again")
     made = tenant.patch(made, {"metadata": {"labels": {COMPLETED_LABEL: "true"}}})
     made = tenant.patch(made, {"spec": {"templates": [work("3")]}})
-    for stored in ({"storedTemplates": {"x": work()}}, {"storedWorkflowTemplateSpec": {}}):
-        denies(tenant, made, {"status": stored}, "only Argo stores templates")
+    for field in ("storedTemplates", "storedWorkflowTemplateSpec"):
+        stored = {"status": {field: {"x": work()}}}
+        denies(tenant, made, stored, "only Argo stores templates")
     made = tenant.patch(made, {"metadata": {"labels": {COMPLETED_LABEL: None}}})
     assert is_held(made)
     wait_for_phase(team, "again", "Waiting")
