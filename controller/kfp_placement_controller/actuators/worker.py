@@ -1,6 +1,6 @@
 """Threads that do one thing after another, so that nobody else waits for the answers.
 
-If `failed` is given, a defect in a task becomes an answer and the thread goes on.
+If `failed` is given, a defect in a task becomes an answer and its thread goes on.
 """
 
 import queue
@@ -17,14 +17,14 @@ _STOP_SECONDS = 2.0
 
 @dataclass(eq=False)
 class Worker(Generic[TaskT, AnswerT]):
-    """Thread that does one task after another, and passes on the answer to each.
+    """Thread, or several, that does one task after another and passes on the answer to each.
 
     Attributes:
-        name: name of the thread.
+        name: name of the threads.
         answer: function that does a task; a failure is an answer, too.
-        answered: function that is given every answer, in this worker's thread.
+        answered: function that is given every answer, in the thread that did the task.
         failed: function that returns the answer after a defect in `answer`; None = a defect ends
-            the thread.
+            that thread.
         threads: number of threads that share the tasks.
     """
 
@@ -35,7 +35,7 @@ class Worker(Generic[TaskT, AnswerT]):
     threads: int = 1
 
     def __post_init__(self) -> None:
-        """Prepare the thread without starting it."""
+        """Prepare the threads without starting them."""
         self._tasks: queue.SimpleQueue[TaskT | None] = queue.SimpleQueue()
         self._threads = [
             threading.Thread(target=self._work, name=self.name, daemon=True)
@@ -48,7 +48,7 @@ class Worker(Generic[TaskT, AnswerT]):
             thread.start()
 
     def stop(self) -> None:
-        """End the thread, unless it waits for somebody: then the process ends without it."""
+        """End the threads, unless they wait for somebody: then the process ends without them."""
         for _ in self._threads:
             self._tasks.put(None)
         for thread in self._threads:

@@ -33,7 +33,7 @@ class ClusterRoom:
     _nodes: dict[str, Node] = field(default_factory=dict)
     _pods: dict[PodRun, dict[str, Resources]] = field(default_factory=dict)
     """Requests of the pods of each run that have not ended, by uid."""
-    _taken: dict[PodRun, Resources] = field(default_factory=dict)
+    _sums: dict[PodRun, Resources] = field(default_factory=dict)
     """Sums of these requests, kept since each decision asks for those of all admitted runs."""
 
     def node_changed(self, change: Change[Node]) -> None:
@@ -71,18 +71,18 @@ class ClusterRoom:
         """Return what all pods of a run request that have not ended; empty if it has none."""
         if run not in self._pods:
             return {}
-        if run not in self._taken:
+        if run not in self._sums:
             taken: dict[str, int] = {}
             for requests in self._pods[run].values():
                 add_to(taken, with_pod(requests))
-            self._taken[run] = bounded(taken)
-        return self._taken[run]
+            self._sums[run] = bounded(taken)
+        return self._sums[run]
 
     def _keep(self, pod: ObservedPod | None, *, is_there: bool) -> None:
         run = None if pod is None else self.load.sources.run_of(pod)
         if pod is None or run is None:
             return
-        self._taken.pop(run, None)
+        self._sums.pop(run, None)
         pods = self._pods.setdefault(run, {})
         if is_there and not pod.ended:
             pods[pod.uid] = pod.requests
