@@ -65,14 +65,14 @@ def test_a_planner_stands_for_election_once_it_has_seen_everything(server, tmp_p
         assert not process.election.alive()
         assert process.unhealthy() == ""
         del server.refused[NODES]
-        wait_until(lambda: process.coordinator.epoch == 0, "to lead", 30)
+        wait_until(lambda: process.coordinator.epoch == 0, "to lead")
         assert process.watches.unready() == process.unhealthy() == ""
 
 
 def test_a_planner_leads_where_histories_cannot_be_read(server, tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(watch_group, "OPTIONAL_WAIT_SECONDS", 0.5)
     with at_work(server, tmp_path, history=True) as process:
-        wait_until(lambda: process.coordinator.epoch == 0, "to lead", 30)
+        wait_until(lambda: process.coordinator.epoch == 0, "to lead")
         assert process.watches.unready() == ""
         monkeypatch.setattr(watch_group, "STALE_STREAM_SECONDS", -1.0)
         assert "nodes" in process.unhealthy()

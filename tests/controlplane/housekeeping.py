@@ -8,7 +8,7 @@ from typing import Any
 from tests.controlplane import objects
 from tests.controlplane.api import Api
 from tests.controlplane.objects import JsonObject
-from tests.controlplane.waiting import wait_until
+from tests.controlplane.waiting import TIMEOUT_SECONDS, wait_until
 
 RBAC = "rbac.authorization.k8s.io"
 _NOT_READY = "node.kubernetes.io/not-ready"
@@ -18,7 +18,7 @@ _LOST = "test.kfp-placement.dev/lost"
 """Label of nodes that kwok makes ready no more; see `kwok/nodes.yaml`."""
 
 
-def add_nodes(api: Api, *nodes: JsonObject, timeout_seconds: float = 30.0) -> None:
+def add_nodes(api: Api, *nodes: JsonObject, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
     """Create nodes and wait until kwok has made them ready and pods may go there."""
     for node in nodes:
         api.create(node)

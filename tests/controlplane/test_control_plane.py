@@ -101,7 +101,6 @@ def test_everything_survives_a_restart_of_the_server(control_plane, api, namespa
     wait_until(
         lambda: pod_field(api, namespace, "p", "status", "phase") == "Running",
         "a pod to be scheduled and run after the restart",
-        timeout_seconds=60,
     )
     for process in control_plane.processes.values():
         process.check()

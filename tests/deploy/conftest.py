@@ -4,6 +4,7 @@ import pytest
 
 from tests.controlplane.argo.crds import custom_resource_definitions
 from tests.support import manifests
+from tests.support.custom_resources import remove_crds
 from tests.support.hold_webhook import WITH_POLICY
 
 
@@ -21,5 +22,4 @@ def argo(installed):
     """The API server with everything and with Argo's kinds; gone again after the module's tests."""
     manifests.apply(installed, custom_resource_definitions())
     yield installed
-    for item in custom_resource_definitions():
-        installed.delete(item)
+    remove_crds(installed, custom_resource_definitions())

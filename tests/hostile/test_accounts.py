@@ -46,6 +46,7 @@ from tests.support.account_rights import (
     Right,
     rights,
 )
+from tests.support.custom_resources import remove_crds
 from tests.support.manifests import NAMESPACE
 
 SYSTEM = "kube-system"
@@ -123,8 +124,7 @@ def cluster(control_plane):
             wait_until(is_held, f"{item['kind']}s to be guarded", 60)
     yield api
     manifests.remove(api, items)
-    for item in definitions:
-        api.delete(item)
+    remove_crds(api, definitions)
 
 
 def _acting(api: Api, name: str) -> Api:

@@ -7,17 +7,18 @@ import random
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import pytest
 
 from kfp_placement_controller.histories.runs_to_store import WRITE_PAUSE_SECONDS
 from kfp_placement_engine.contract.keys import API_VERSION, SPEED_LABEL
+from kfp_placement_engine.units.quantities import parse_cpu
 from kfp_placement_kube.kinds import JsonObject
 from tests.controller.end_to_end.queues import set_queue, wait_status
+from tests.controller.end_to_end.queues import status as queue_status
 from tests.controller.end_to_end.small_pipelines import chain, compiled, step
-from tests.controller.end_to_end.teams import Team, team_of
+from tests.controller.end_to_end.teams import LASTING_SECONDS, Team, team_of
 from tests.controller.hold_cases import is_held
 from tests.controlplane import housekeeping, objects
 from tests.controlplane.api import Api
@@ -27,7 +28,7 @@ from tests.controlplane.exceptions import ApiError
 from tests.controlplane.plane import ControlPlane, PlaneOptions
 from tests.controlplane.waiting import wait_until
 from tests.support.attacks import run_of_steps, tenant_account
-from tests.support.installation import FIRST_QUEUE, PLANNER, Installation, InstallationOptions
+from tests.support.installation import PLANNER, Installation, InstallationOptions
 from tests.support.process_usage import cpu_seconds
 
 FAST, SLOW = "fast", "slow"
@@ -138,8 +139,8 @@ def running_step(team: Team) -> bool:
 
 
 def long_run(neighbours: Neighbours) -> str:
-    """A run of the tenant with a plan, whose first step takes a minute."""
-    run = neighbours.tenant.submit(chain("long", 60.0))
+    """A run of the tenant with a plan, whose step takes longer than any test."""
+    run = neighbours.tenant.submit(chain("long", LASTING_SECONDS))
     wait_until(lambda: neighbours.tenant.placement(run), "a plan of the tenant")
     return run
 
@@ -163,7 +164,8 @@ def test_pods_that_claim_to_be_of_a_run_hide_no_room(neighbours, how):
     if forgery.get("ownerReferences", ()) is None:
         reference = owner_reference(neighbours.tenant.workflow(run))
         forgery["ownerReferences"] = [{**reference, "controller": False}]
-    assert neighbours.planned_node(wide()) == FAST
+    # Pods of the attack before are forgotten.
+    wait_until(lambda: neighbours.planned_node(wide()) == FAST, "the room to be free")
     neighbours.forge(run, **forgery)
     neighbours.wait_until_seen()
     assert neighbours.tenant.workflow(run)["status"]["phase"] == "Running"
@@ -183,22 +185,22 @@ def test_amounts_that_nobody_has_hide_no_room(neighbours):
 def test_pods_of_a_small_run_take_room_from_the_queue(neighbours):
     """An admitted run of half a CPU hides 60 of 76 CPU; the next run needs 24."""
     tenant, team = neighbours.tenant, neighbours.team
+    quota = {"resources": [{"name": "cpu", "amount": "100"}]}
     for each in (tenant, team):
-        set_queue(each, quota={"runs": 9}, overcommit=1)
+        set_queue(each, quota=quota, overcommit=1)
     small = long_run(neighbours)
     wait_until(lambda: running_step(tenant), "its step to run")
-    pods_seen = partial(
-        neighbours.installation.metric, FIRST_QUEUE, "watch_changes_total", kind="Pod"
-    )
-    seen = pods_seen()
     neighbours.forge(small)
-    wait_until(lambda: pods_seen() >= seen + 3, "the queue to see the pods")
+
+    def used_cpu_milli() -> int:
+        return sum(parse_cpu(each["amount"]) for each in queue_status(tenant).get("used", ()))
+
+    wait_until(lambda: used_cpu_milli() >= 60_000, "the queue to see the pods")
     run = team.submit(wide(count=3))
     wait_until(
         lambda: "of the cluster" in wait_status(team, run).get("message", ""),
         "it to wait",
-        30,
-        lambda: (wait_status(team, run), tenant.pods()),
+        state=lambda: (wait_status(team, run), tenant.pods()),
     )
     assert is_held(team.workflow(run))
     tenant.tidy()

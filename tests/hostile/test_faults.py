@@ -1,14 +1,16 @@
 """Faults that nobody means: runs end, no quota is exceeded, and nothing is done without end."""
 
+import contextlib
 import resource
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
 from kfp_placement_engine.contract.placement import ConditionType
+from kfp_placement_engine.readers.argo.keys import COMPLETED_LABEL
 from kfp_placement_kube.client import Listing
 from kfp_placement_kube.exceptions import ExpiredError
 from kfp_placement_kube.kinds import PODS, JsonObject, Kind
@@ -18,6 +20,7 @@ from tests.controller.end_to_end.small_pipelines import chain
 from tests.controller.end_to_end.teams import Team, team_of
 from tests.controller.hold_cases import is_held
 from tests.controlplane import housekeeping
+from tests.controlplane.argo.crds import VERSION as ARGO_VERSION
 from tests.controlplane.plane import ControlPlane, PlaneOptions
 from tests.controlplane.waiting import wait_until
 from tests.support.attacks import run_of_steps
@@ -75,29 +78,24 @@ def team(installation) -> Iterator[Team]:
         made.tidy()
 
 
-def at_work(team: Team, runs: list[str]) -> int:
-    """How many runs have been let go and have not ended."""
-    workflows = [team.workflow(run) for run in runs]
-    return sum(
-        not is_held(each)
-        and each["metadata"].get("labels", {}).get("workflows.argoproj.io/completed") != "true"
-        for each in workflows
-    )
+def left_of(team: Team) -> list[JsonObject]:
+    """The runs that have not ended, all as they are at one moment."""
+    return [
+        each
+        for each in team.api.list(ARGO_VERSION, "Workflow", team.name)
+        if each["metadata"].get("labels", {}).get(COMPLETED_LABEL) != "true"
+    ]
 
 
 def all_end(team: Team, runs: list[str], timeout_seconds: float = 120.0) -> None:
     """Wait until all runs have ended well, two at a time at most."""
-    left = list(runs)
 
     def ended() -> bool:
-        assert at_work(team, runs) <= 2
-        for run in tuple(left):
-            labels: Mapping[str, Any] = team.workflow(run)["metadata"].get("labels", {})
-            if labels.get("workflows.argoproj.io/completed") == "true":
-                left.remove(run)
+        left = left_of(team)
+        assert sum(not is_held(each) for each in left) <= 2
         return not left
 
-    wait_until(ended, "all runs to end", timeout_seconds, lambda: left)
+    wait_until(ended, "all runs to end", timeout_seconds, lambda: left_of(team))
     for run in runs:
         team.wait_for_success(run)
 
@@ -130,8 +128,9 @@ def test_connections_that_are_reset_at_random(installation, team):
 def searcher_of(planner: int) -> int | None:
     """The process that searches for the planner."""
     for pid in descendants(planner):
-        if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes():
-            return pid
+        with contextlib.suppress(OSError):  # It has just ended.
+            if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                return pid
     return None
 
 

@@ -41,7 +41,7 @@ from tests.controller.end_to_end.queues import (
     wait_status,
 )
 from tests.controller.end_to_end.small_pipelines import compiled, step
-from tests.controller.end_to_end.teams import Team, tidy_team
+from tests.controller.end_to_end.teams import LASTING_SECONDS, Team, tidy_team
 from tests.controller.hold_cases import is_held
 from tests.controlplane import housekeeping, objects
 from tests.controlplane.api import Api
@@ -262,12 +262,13 @@ def test_a_run_is_not_rewritten_after_its_demand_was_made(team, tenant):
 def test_an_admitted_run_is_not_rewritten(team, tenant):
     set_queue(team, quota={"resources": [{"name": "cpu", "amount": "1"}]})
     tasks = dag("main", task("first", "wait"), task("last", depends="first"))
-    made = admitted(team, tenant, "runs", tasks, work(seconds=3.0, name="wait"), work())
+    made = admitted(team, tenant, "runs", tasks, work(seconds=LASTING_SECONDS, name="wait"), work())
     large = {"spec": {"templates": [tasks, work(name="wait"), work("3")]}}
     denies(tenant, made, large, IS_KEPT)
     denies(tenant, made, {"spec": {"podSpecPatch": "{}"}}, IS_KEPT)
     stored = {"storedTemplates": {"namespaced/t/work": work("3")}}
     denies(tenant, made, {"status": stored}, STATUS_IS_KEPT)
+    team.end_step("runs")
     team.wait_for_success("runs")
     containers = [each for pod in team.pods() for each in pod["spec"]["containers"]]
     mains = [each for each in containers if each["name"] == "main"]
@@ -424,12 +425,15 @@ def test_a_run_that_is_given_to_another_controller_keeps_its_place(team, tenant)
 
 def test_a_run_whose_end_its_owner_writes_keeps_its_place_until_its_pods_end(team, tenant):
     set_queue(team, quota={"runs": 1})
-    made = admitted(team, tenant, "ends", work(seconds=8.0))
+    made = admitted(team, tenant, "ends", work(seconds=LASTING_SECONDS))
     wait_for_pod(team, "ends")
     denies(tenant, made, {"status": {"phase": "Failed"}}, "only Argo changes its status")
     tenant.patch(made, {"metadata": {"labels": {COMPLETED_LABEL: "true"}}})
     create(tenant, team, "next")
     wait_for_phase(team, "next", "Waiting")
+    time.sleep(SECONDS)
+    assert is_held(team.workflow("next"))
+    team.end_step("ends")
     while pods_of(team, "ends"):
         assert is_held(team.workflow("next")) or not pods_of(team, "ends")
         time.sleep(0.2)
@@ -439,7 +443,7 @@ def test_a_run_whose_end_its_owner_writes_keeps_its_place_until_its_pods_end(tea
 def test_a_run_that_its_owner_ends_and_begins_again_waits_as_what_it_has_become(team, tenant):
     cpu = {"resources": [{"name": "cpu", "amount": "2"}]}
     set_queue(team, quota=cpu, holdDeadline="1s")
-    made = admitted(team, tenant, "again", work("1", seconds=60.0))
+    made = admitted(team, tenant, "again", work("1", seconds=LASTING_SECONDS))
     wait_for_pod(team, "again")
     made = tenant.patch(made, {"metadata": {"labels": {COMPLETED_LABEL: "true"}}})
     made = tenant.patch(made, {"spec": {"templates": [work("3")]}})
@@ -615,19 +619,20 @@ def priorities(queueing: Installation, team: Team, tenant: Api) -> tuple[str, st
     """A run that has made room for another, and that other one."""
     set_queue(team, quota={"resources": [{"name": "cpu", "amount": "2"}]})
 
-    def three(seconds: str, priority: int) -> JsonObject:
+    def three(priority: int) -> JsonObject:
         def body() -> None:
             marks: dict[str, Any] = {"cpu": "1500m", "priority": priority}
-            first = step("first", duration=seconds, **marks)
+            first = step("first", duration=f"{LASTING_SECONDS:g}s", **marks)
             middle = step("middle", first, duration="8s", **marks)
             step("last", middle, duration="100ms", **marks)
 
         return compiled("high" if priority else "low", body)
 
-    low = team.submit(three("2s", 0))
+    low = team.submit(three(0))
     wait_until(lambda: phase(team.workflow(low)) == "Running", "the first to run", 60)
-    high = team.submit(three("15s", 10))
+    high = team.submit(three(10))
     wait_until(lambda: team.workflow(low)["spec"].get("suspend"), "the first to stop", 60)
+    team.end_step(low)
     wait_until(lambda: not is_held(team.workflow(high)), "the second to begin", 60)
     return low, high
 
@@ -641,7 +646,8 @@ def test_a_preempted_run_is_not_resumed_beside_its_preemptor(queueing, team, ten
     denies(tenant, made, {**unmarked, "spec": {"suspend": None}}, "only its queue marks a run")
     # As Argo's server does for a tenant that may resume runs there.
     team.api.patch(made, {"spec": {"suspend": None}})
-    wait_until(lambda: team.workflow(low)["spec"].get("suspend") is True, "it to stop again", 20)
+    wait_until(lambda: team.workflow(low)["spec"].get("suspend") is True, "it to stop again")
+    team.end_step(high)
     while not team.workflow(high).get("status", {}).get("finishedAt"):
         assert len([*pods_of(team, low)]) <= 1
         assert not team.workflow(low)["status"].get("finishedAt")
@@ -701,7 +707,7 @@ def wait_for_marks(team: Team, name: str) -> None:
 
 def test_a_run_that_is_made_again_under_its_name_waits_again(team, tenant):
     set_queue(team, quota={"runs": 1}, holdDeadline="1s")
-    made = admitted(team, tenant, "same", work(seconds=30.0))
+    made = admitted(team, tenant, "same", work(seconds=LASTING_SECONDS))
     wait_for_pod(team, "same")
     set_queue(team, quota={"runs": 0}, holdDeadline="1s")
     tenant.delete(made)

@@ -14,7 +14,7 @@ from kfp_placement_kube.kinds import EVENTS, Kind
 from kfp_placement_kube.watch import Watcher, WatchParams
 from tests.controlplane.housekeeping import temporary_namespace
 from tests.controlplane.plane import ControlPlane, PlaneOptions
-from tests.controlplane.waiting import wait_until
+from tests.controlplane.waiting import TIMEOUT_SECONDS, wait_until
 from tests.support.api_client import a_client, unreachable
 
 CONFIG_MAPS = Kind("v1", "configmaps", "ConfigMap")
@@ -56,7 +56,7 @@ class Followed:
 def following(*arguments, **options):
     followed = Followed(*arguments, **options)
     followed.watcher.start()
-    assert followed.watcher.synced.wait(20)
+    assert followed.watcher.synced.wait(TIMEOUT_SECONDS)
     try:
         yield followed
     finally:

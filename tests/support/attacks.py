@@ -26,7 +26,7 @@ from tests.controlplane.api import Api
 from tests.controlplane.argo.crds import VERSION as ARGO_VERSION
 from tests.controlplane.exceptions import ApiError, WaitError
 from tests.support.installation import PLANNER, Installation
-from tests.support.process_usage import descendants, memory_bytes
+from tests.support.process_usage import family_memory_bytes
 
 _LOOK_SECONDS = 0.03
 
@@ -247,5 +247,4 @@ def seconds_to_plan(installation: Installation, run: JsonObject, timeout_seconds
 
 def planner_memory_bytes(installation: Installation) -> int:
     """Memory of the planner and of the process that searches for it."""
-    pid = installation.processes[PLANNER].pid
-    return sum(map(memory_bytes, (pid, *descendants(pid))))
+    return family_memory_bytes(installation.processes[PLANNER].pid)

@@ -120,6 +120,5 @@ class ClusterOfRuns:
         wait_until(
             lambda: self.policy().get("status", {}).get(flag) is value,
             f"{flag} to be {value}",
-            60,
-            self.policy,
+            state=self.policy,
         )

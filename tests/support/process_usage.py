@@ -1,5 +1,6 @@
 """Memory, time and children of a process, as the operating system says (Linux)."""
 
+import contextlib
 from pathlib import Path
 
 _TICKS_PER_SECOND = 100
@@ -29,11 +30,24 @@ def cpu_seconds(pid: int) -> float:
 
 
 def descendants(pid: int) -> list[int]:
-    """Processes that this one has started, and theirs."""
-    children = Path(f"/proc/{pid}/task")
-    direct = [
-        int(child)
-        for task in children.iterdir()
-        for child in (task / "children").read_text().split()
-    ]
+    """Processes that this one has started, and theirs; none of a process that has ended."""
+    direct: list[int] = []
+    with contextlib.suppress(FileNotFoundError):
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            # A thread, or the whole process, may end between any two lines here.
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                direct += map(int, (task / "children").read_text().split())
     return [process for child in direct for process in (child, *descendants(child))]
+
+
+def family_memory_bytes(pid: int) -> int:
+    """Memory in RAM of a process and of those that it has started.
+
+    Raises:
+        OSError: there is no such process, or this is not Linux.
+    """
+    total = memory_bytes(pid)
+    for child in descendants(pid):
+        with contextlib.suppress(OSError):  # It has just ended.
+            total += memory_bytes(child)
+    return total

@@ -7,7 +7,7 @@ from kfp_placement_controller.observed.latency_limits import MAX_HOSTS, HardLimi
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_engine.contract.gates import Pin
 from kfp_placement_kube.kinds import NODES, PODS
-from tests.controlplane import objects
+from tests.controlplane import housekeeping, objects
 from tests.controlplane.waiting import wait_until
 
 OURS = {"name": "kfp-placement.dev/plan"}
@@ -35,8 +35,9 @@ def wait_bound(spec_of, name="p"):
     return wait_until(lambda: spec_of(name).get("nodeName"), f"{name} to be bound")
 
 
-def test_a_pod_goes_to_the_node_it_is_pinned_to(client, namespace, add_nodes, gated, spec_of):
+def test_a_pod_goes_to_the_node_it_is_pinned_to(client, api, namespace, add_nodes, gated, spec_of):
     add_nodes(objects.node("pin-1"), objects.node("pin-2"), objects.node("pin-3"))
+    housekeeping.wait_until_seen(api, namespace)
     for name, pin in (("preferred", Pin("pin-2")), ("required", Pin(hosts=("pin-2",)))):
         uid = gated(name)
         assert open_gate(client, namespace, name, uid, pin)
@@ -44,7 +45,7 @@ def test_a_pod_goes_to_the_node_it_is_pinned_to(client, namespace, add_nodes, ga
 
 
 def test_a_node_that_is_lost_after_the_gate_is_replaced_by_another_within_the_limit(
-    client, namespace, add_nodes, gated, spec_of
+    client, api, namespace, add_nodes, gated, spec_of
 ):
     add_nodes(*(objects.node(f"near-{number}") for number in (1, 2)), objects.node("far"))
     uid = gated(gates=(KUEUE, OURS))
@@ -53,6 +54,7 @@ def test_a_node_that_is_lost_after_the_gate_is_replaced_by_another_within_the_li
     assert spec_of()["schedulingGates"] == [KUEUE]
     assert not open_gate(client, namespace, "p", uid, Pin("near-1"))
     client.delete(NODES, "near-1", "")
+    housekeeping.wait_until_seen(api, namespace)
     client.patch(PODS, "p", namespace, {"spec": {"schedulingGates": []}})
     assert wait_bound(spec_of) == "near-2"
 

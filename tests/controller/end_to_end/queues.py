@@ -1,7 +1,7 @@
 """RunQueues of an end-to-end test, and the runs that wait in them."""
 
 import copy
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from kfp_placement_engine.contract.keys import API_VERSION
@@ -11,6 +11,7 @@ from kfp_placement_kube.kinds import JsonObject
 from tests.controller.end_to_end.teams import Team
 from tests.controller.hold_cases import is_held
 from tests.controlplane.exceptions import ApiError
+from tests.controlplane.times import read_time
 from tests.controlplane.waiting import wait_until
 from tests.support.hold_webhook import would_hold
 from tests.support.installation import Installation
@@ -20,10 +21,15 @@ PHASE_LABEL = "workflows.argoproj.io/phase"
 
 
 def set_queue(team: Team, **spec: Any) -> None:
-    """Make the queue `default` of a team, or change it, and wait until it holds new runs."""
+    """Make the queue `default` of a team, or change it, and wait until it holds new runs so."""
     queue = a_queue(team.name, **spec)
-    team.api.patch(queue, queue, how="apply")
-    wait_until(lambda: status(team).get("ready") is True, "a queue to be ready")
+    generation = team.api.patch(queue, queue, how="apply")["metadata"]["generation"]
+
+    def is_ready() -> bool:
+        now = status(team)
+        return now.get("ready") is True and now["observedGeneration"] == generation
+
+    wait_until(is_ready, "a queue to be ready as it is now", state=lambda: status(team))
     # Where our kinds were installed a moment ago, again and again, admission learns of them later.
     wait_until(lambda: would_hold(team.api, team.name), "admission to know the queue", 60)
 
@@ -120,6 +126,18 @@ def wait_for_workflow(team: Team, name: str, wanted: str) -> None:
         60,
         lambda: team.workflow(name),
     )
+
+
+def preempt(team: Team, name: str) -> None:
+    """Ask for an admitted run to stop.
+
+    Requests are whole seconds, and one from before the admission does not count: so wait until a
+    later second has begun.
+    """
+    wait_for_phase(team, name, "Admitted")
+    admitted_at = read_time(wait_status(team, name)["admittedAt"])
+    wait_until(lambda: datetime.now(UTC) > admitted_at + timedelta(seconds=1), "a later second")
+    annotate(team, name, "preempt")
 
 
 def annotate(team: Team, name: str, what: str) -> None:

@@ -8,9 +8,14 @@ from kfp_placement_engine.contract.custom_resources import PipelinePlacement
 from kfp_placement_kube.kinds import JsonObject
 from tests.controlplane import housekeeping, objects
 from tests.controlplane.argo.crds import VERSION as ARGO_VERSION
+from tests.controlplane.argo.state import LABEL_WORKFLOW
 from tests.controlplane.kubelet.packages import Package
-from tests.controlplane.kubelet.workload import HINTS
+from tests.controlplane.kubelet.workload import HINTS, is_driver
+from tests.controlplane.waiting import wait_until
 from tests.support.installation import Installation
+
+LASTING_SECONDS = 600.0
+"""Time of a step that a test ends; see `Team.end_step`."""
 
 
 class Team:
@@ -52,6 +57,24 @@ class Team:
     def pods(self) -> list[JsonObject]:
         """All its pods."""
         return self.installation.pods(self.name)
+
+    def end_step(self, run: str) -> None:
+        """Wait until a step of a run runs, and let it end well, however long it would still take.
+
+        What has to happen while it runs can then take as long as it takes on a busy machine.
+        """
+
+        def running() -> list[str]:
+            return [
+                pod["metadata"]["name"]
+                for pod in self.pods()
+                if pod["metadata"].get("labels", {}).get(LABEL_WORKFLOW) == run
+                and pod["status"].get("phase") == "Running"
+                and not is_driver(pod)
+            ]
+
+        for name in wait_until(running, f"a step of {run} to run"):
+            self.installation.kubelets.fail(name, exit_code=0)
 
     def placement(self, run: str) -> PipelinePlacement | None:
         """The plan of a run, if there is one."""

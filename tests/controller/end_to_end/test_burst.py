@@ -118,7 +118,7 @@ def all_writes(
         return writes(installation) - before
 
     wait_until(
-        lambda: seen() == counted(), "all writes to be seen", 10, lambda: (seen(), counted())
+        lambda: seen() == counted(), "all writes to be seen", state=lambda: (seen(), counted())
     )
     return [RunWrites.of(history.written(run, team)) for run in runs]
 

@@ -11,6 +11,7 @@ from kfp_placement_kube.kinds import JsonObject
 from tests.controller.end_to_end.placements import wait_until_success_is_shown
 from tests.controller.end_to_end.small_pipelines import chain
 from tests.controller.end_to_end.taxi_runs import executors, schedulers_at_end
+from tests.controller.end_to_end.teams import LASTING_SECONDS
 from tests.controlplane.argo.watching import Watched, version_of
 from tests.controlplane.waiting import wait_until
 from tests.support.installation import EXTEND, PLANNER, Installation
@@ -84,7 +85,7 @@ def epochs_written(installation: Installation) -> Iterator[list[int]]:
 def test_a_planner_that_wakes_up_overwrites_nothing_of_its_successor(installation, team):
     """The leader hangs with a run under way; another takes over; then the old one goes on."""
     with installation.another_planner() as successor, epochs_written(installation) as epochs:
-        run = team.submit(chain("taken-over", 45, 0.2, 0.2))
+        run = team.submit(chain("taken-over", LASTING_SECONDS, 0.2, 0.2))
         first = wait_until(lambda: team.placement(run), "the plan").spec.epoch
         with installation.paused(PLANNER):
             wait_until(lambda: installation.metric(successor, "leading"), "the successor", 60)
@@ -92,6 +93,7 @@ def test_a_planner_that_wakes_up_overwrites_nothing_of_its_successor(installatio
         # What it had decided before it hung, and what it learns now, is for another to write.
         wait_until(lambda: not installation.metric(PLANNER, "leading"), "the old one to notice")
         late = team.submit(chain("late", 0.2))
+        team.end_step(run)
         ends_of = [team.wait_for_end(name, 90) for name in (late, run)]
         assert {each["status"]["phase"] for each in ends_of} == {"Succeeded"}
         wait_until_success_is_shown(team, run)

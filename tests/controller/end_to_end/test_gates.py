@@ -88,7 +88,7 @@ def test_a_pod_that_argo_fails_soon_loses_its_gate_in_time_and_explain_says_whos
         both = (explained_now(gated_team, run, name) for name in ("p1", "p2"))
         return next((each["waiting"] for each in both if each and each["waiting"]), None)
 
-    waiting = wait_until(waits, "one of them to wait for its turn", 30)
+    waiting = wait_until(waits, "one of them to wait for its turn")
     assert waiting is not None
     assert waiting["for"] == "plan"
     assert waiting["detail"] == "Argo fails it unless it runs within 20s (pendingTimeout)"

@@ -5,7 +5,7 @@ from kfp_placement_kube.kinds import JsonObject
 from tests.controller.end_to_end.placements import wait_until_success_is_shown
 from tests.controller.end_to_end.small_pipelines import chain
 from tests.controller.end_to_end.taxi_runs import executors
-from tests.controller.end_to_end.teams import Team
+from tests.controller.end_to_end.teams import LASTING_SECONDS, Team
 from tests.controller.end_to_end.test_situations import full
 from tests.controlplane.waiting import wait_until
 from tests.support.installation import PLANNER, SCHEDULER
@@ -13,7 +13,7 @@ from tests.support.taxi_cluster import CLOUD, HOME, NITLAB
 
 
 def test_a_planner_whose_lease_is_deleted_goes_on(installation, team):
-    run = team.submit(chain("long", 40, 0.2))
+    run = team.submit(chain("long", LASTING_SECONDS, 0.2))
     wait_until(lambda: epoch(team, run) >= 0, "the plan")
     # So that the epoch is one that a new Lease does not have.
     installation.kill(PLANNER)
@@ -23,20 +23,22 @@ def test_a_planner_whose_lease_is_deleted_goes_on(installation, team):
         "coordination.k8s.io/v1", "Lease", "kfp-placement-planner", "kfp-placement"
     )
     team.api.delete(lease)
-    wait_until(lambda: epoch(team, run) > before, "a higher epoch", 30)
-    team.wait_for_success(run, 90)
+    wait_until(lambda: epoch(team, run) > before, "a higher epoch")
+    team.end_step(run)
+    team.wait_for_success(run)
     wait_until_success_is_shown(team, run)
 
 
 def test_a_run_whose_namespace_was_out_for_a_while_is_told_to_its_end(installation, team):
-    run = team.submit(chain("toggled", 15, 0.2, 0.2))
-    wait_until(lambda: revision(team, run) > 1, "a better plan", 30)
+    run = team.submit(chain("toggled", LASTING_SECONDS, 0.2, 0.2))
+    wait_until(lambda: revision(team, run) > 1, "a better plan")
     before = team.placement(run)
     team.label(ENABLED_LABEL, "false")
     installation.restart(PLANNER)
     wait_until(lambda: installation.metric(PLANNER, "leading"), "the planner to lead", 60)
     team.label(ENABLED_LABEL, None)
-    team.wait_for_success(run, 120)
+    team.end_step(run)
+    team.wait_for_success(run)
     wait_until_success_is_shown(team, run)
     after = team.placement(run)
     assert after.metadata.uid == before.metadata.uid

@@ -16,7 +16,7 @@ from tests.controller.end_to_end.queues import (
     wait_until_none_is_held,
 )
 from tests.controller.end_to_end.small_pipelines import chain, package_of, step
-from tests.controller.end_to_end.teams import Team, team_of, tidy_team
+from tests.controller.end_to_end.teams import LASTING_SECONDS, Team, team_of, tidy_team
 from tests.controller.hold_cases import is_held
 from tests.controlplane import housekeeping
 from tests.controlplane.exceptions import ApiError
@@ -26,7 +26,7 @@ from tests.support.installation import FIRST_QUEUE, PLANNER
 from tests.support.manifests import a_queue
 
 SHORT = chain("short", 0.1)
-LONG = chain("long", 4.0, 0.1)
+LASTING = chain("lasting", LASTING_SECONDS, 0.1)
 
 
 def two() -> None:
@@ -61,10 +61,10 @@ def held(team: Team) -> str:
 
 
 def test_runs_go_one_after_the_other(team):
-    first = team.submit(LONG)
+    first = team.submit(LASTING)
     # Of two that were submitted within one second either may be first: times are whole seconds.
     released(team, first)
-    second = team.submit(LONG)
+    second = team.submit(SHORT)
     waiting = wait_until(
         lambda: workflow if phase(workflow := team.workflow(second)) == "Pending" else None,
         "the second to wait",
@@ -75,6 +75,7 @@ def test_runs_go_one_after_the_other(team):
         lambda: (status(team)["waiting"], status(team)["admitted"]) == (1, 1),
         "the queue to count them",
     )
+    team.end_step(first)
     one, other = (team.wait_for_success(name) for name in (first, second))
     assert one["status"]["finishedAt"] <= other["status"]["startedAt"]
 
@@ -168,11 +169,11 @@ def test_runs_of_a_namespace_without_a_queue_are_left_alone(queueing):
 
 
 def test_a_run_that_goes_on_is_never_held(team):
-    name = team.submit(LONG)
-    team.pods()
+    name = team.submit(LASTING)
     wait_for_workflow(team, name, "Running")
     team.api.patch(team.workflow(name), {"metadata": {"labels": {"x": "y"}}})
     assert not is_held(team.workflow(name))
+    team.end_step(name)
     team.wait_for_success(name)
 
 

@@ -4,7 +4,6 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -12,20 +11,19 @@ from kfp_placement_engine.contract.keys import API_VERSION
 from tests.controller.end_to_end.queues import (
     annotate,
     phase,
+    preempt,
     released,
     set_queue,
     status,
     tried_again,
     wait_for_phase,
     wait_for_workflow,
-    wait_status,
 )
 from tests.controller.end_to_end.small_pipelines import chain
-from tests.controller.end_to_end.teams import Team, team_of, tidy_team
+from tests.controller.end_to_end.teams import LASTING_SECONDS, Team, team_of, tidy_team
 from tests.controller.hold_cases import is_held
 from tests.controlplane import housekeeping
 from tests.controlplane.argo.crds import VERSION as ARGO_VERSION
-from tests.controlplane.times import read_time
 from tests.controlplane.waiting import wait_until
 from tests.support.installation import FIRST_QUEUE, PLANNER
 from tests.support.manifests import a_queue
@@ -59,16 +57,12 @@ def held(team: Team, *seconds: float) -> str:
 
 def stopped(team: Team) -> str:
     """A run that was preempted in its first of two steps, which has ended."""
-    name = held(team, 3.0, 0.1)
+    name = held(team, LASTING_SECONDS, 0.1)
     annotate(team, name, "admit")
     wait_for_workflow(team, name, "Running")
-    wait_until(lambda: executors(team), "its first step to run")
-    wait_for_phase(team, name, "Admitted")
-    # Requests are whole seconds; one from before the admission does not count.
-    admitted_at = read_time(wait_status(team, name)["admittedAt"])
-    wait_until(lambda: datetime.now(UTC) > admitted_at + timedelta(seconds=1), "a later second")
-    annotate(team, name, "preempt")
+    preempt(team, name)
     wait_until(lambda: is_suspended(team, name), "it to stop")
+    team.end_step(name)
     wait_until(lambda: set(executors(team).values()) == {"Succeeded"}, "its step to end")
     return name
 

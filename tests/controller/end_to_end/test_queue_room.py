@@ -10,6 +10,7 @@ from kfp_placement_kube.kinds import JsonObject
 from tests.controller.end_to_end.queues import (
     annotate,
     phase,
+    preempt,
     released,
     request,
     set_queue,
@@ -18,7 +19,7 @@ from tests.controller.end_to_end.queues import (
     wait_status,
 )
 from tests.controller.end_to_end.small_pipelines import chain, compiled, step
-from tests.controller.end_to_end.teams import Team, team_of, tidy_team
+from tests.controller.end_to_end.teams import LASTING_SECONDS, Team, team_of, tidy_team
 from tests.controller.hold_cases import is_held
 from tests.controlplane import housekeeping
 from tests.controlplane.argo import small_workflows
@@ -181,13 +182,14 @@ def test_an_unmarked_workflow_waits_for_what_it_needs_and_its_pods_are_left_alon
 def test_a_run_of_lower_priority_stops_for_another_and_goes_on_where_it_was(team):
     # Both take what the whole cluster has of GPUs, counted once.
     set_queue(team, quota={"resources": [{"name": GPU, "amount": "2"}]})
-    lower = compiled("low", lambda: _two_steps("10s", priority=0))
+    lower = compiled("low", lambda: _two_steps(f"{LASTING_SECONDS:g}s", priority=0))
     higher = compiled("high", lambda: _two_steps("1s", priority=10))
     low = team.submit(lower)
     wait_for_workflow(team, low, "Running")
     high = team.submit(higher)
     wait_until(lambda: team.workflow(low)["spec"].get("suspend"), "the first to stop")
     wait_for_phase(team, low, "Waiting")
+    team.end_step(low)
     team.wait_for_success(high)
     ended = team.wait_for_success(low)
     executors = [each for each in ended["status"]["nodes"].values() if "executor" in each["name"]]
@@ -218,24 +220,24 @@ def test_what_others_write_is_put_right(team):
         phase_now = now.get("status", {}).get("phase")
         return (now.get("spec"), phase_now) == (right["spec"], "Waiting")
 
-    wait_until(is_right, "both to be put right", 10)
+    wait_until(is_right, "both to be put right")
     team.api.delete(request(team, name))
-    wait_until(is_right, "it to be made again", 10)
+    wait_until(is_right, "it to be made again")
     assert is_held(team.workflow(name))
 
 
 def test_a_run_begins_by_request_and_stops_by_request(team):
     set_queue(team, quota={"runs": 0})
-    name = team.submit(chain("asked", 10.0, 0.1))
+    name = team.submit(chain("asked", LASTING_SECONDS, 0.1))
     wait_for_phase(team, name, "Waiting")
     annotate(team, name, "admit")
     released(team, name)
-    wait_for_phase(team, name, "Admitted")
     wait_for_workflow(team, name, "Running")
-    annotate(team, name, "preempt")
+    preempt(team, name)
     wait_until(lambda: team.workflow(name)["spec"].get("suspend"), "it to stop")
     wait_for_phase(team, name, "Waiting")
     set_queue(team, quota={})
+    team.end_step(name)
     team.wait_for_success(name)
 
 

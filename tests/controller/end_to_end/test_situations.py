@@ -17,7 +17,7 @@ from kfp_placement_kube.kinds import JsonObject
 from tests.controller.end_to_end.placements import nodes_planned_for, state_of
 from tests.controller.end_to_end.small_pipelines import chain, compiled, step
 from tests.controller.end_to_end.taxi_runs import bound, is_refused
-from tests.controller.end_to_end.teams import Team
+from tests.controller.end_to_end.teams import LASTING_SECONDS, Team
 from tests.controlplane import housekeeping, objects
 from tests.controlplane.argo.state import LABEL_WORKFLOW
 from tests.controlplane.stages import LOCAL_STORAGE_CLASS
@@ -121,7 +121,7 @@ def test_gpus_are_used_in_turn_and_their_node_by_nobody_else(team, gpu_node):
 
 
 def test_a_cordoned_node_gets_no_further_step(team):
-    run = team.submit(chain("cordoned", 2, 0.2, 0.2, cpu="1500m"))
+    run = team.submit(chain("cordoned", LASTING_SECONDS, 0.2, 0.2, cpu="1500m"))
     wait_until(lambda: "s1" in bound(team), "the first step to be placed")
     assert bound(team)["s1"] == CLOUD
     node = team.api.get("v1", "Node", CLOUD)
@@ -131,6 +131,7 @@ def test_a_cordoned_node_gets_no_further_step(team):
             lambda: nodes_planned_for(team, run)["s2"] in {HOME, NITLAB},
             "a plan without the cordoned node",
         )
+        team.end_step(run)
         team.wait_for_success(run)
     finally:
         team.api.patch(node, {"spec": {"unschedulable": None}})
@@ -184,9 +185,7 @@ def test_a_step_too_large_for_any_node_is_told_at_once_and_harms_no_other(team):
     def complaint() -> str:
         return condition(team, run, ConditionType.SCHEDULABLE).get("message", "")
 
-    wait_until(
-        lambda: "huge" in complaint(), "the condition to name the step", 30, lambda: complaint()
-    )
+    wait_until(lambda: "huge" in complaint(), "the condition to name the step", state=complaint)
     schedulable = condition(team, run, ConditionType.SCHEDULABLE)
     assert schedulable["status"] == "False"
     assert schedulable["reason"] == ConditionReason.NO_MATCHING_NODE

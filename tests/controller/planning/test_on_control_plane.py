@@ -61,7 +61,7 @@ def wait_for_phase(installation, run, team, *phases):
         status = placement.status if placement is not None else None
         return placement if status is not None and status.phase in phases else None
 
-    return wait_until(in_phase, f"{run} to be {' or '.join(phases)}", 30)
+    return wait_until(in_phase, f"{run} to be {' or '.join(phases)}")
 
 
 @pytest.mark.parametrize("name", LABELLED)

@@ -80,5 +80,5 @@ def test_a_queue_that_is_replaced_stays_known(control_plane, followed, namespace
         for number in range(last - AT_ONCE + 1, last + 1):
             api.delete(a_queue(namespace))
             api.create(a_queue(namespace, quota={"runs": number}))
-        wait_until(partial(followed.allows, namespace, last), f"queue {last}", 30)
+        wait_until(partial(followed.allows, namespace, last), f"queue {last}")
         assert followed.max_runs(namespace, wait_seconds=0.2) == last

@@ -8,6 +8,7 @@ from typing import Any, Self
 from tests.controlplane.api import Api
 from tests.controlplane.exceptions import ApiError, ApiUnreachableError
 from tests.controlplane.objects import JsonObject
+from tests.controlplane.waiting import wait_until
 
 Key = tuple[str, str]
 """Namespace and name."""
@@ -60,7 +61,7 @@ class Watched:
     def start(self) -> None:
         """Start, and wait for the first list."""
         self._thread.start()
-        self._synced.wait(30)
+        wait_until(self._synced.is_set, f"the first list of {self._kind[1]}s")
 
     def stop(self) -> None:
         """Say that nothing more is wanted; the thread ends with its open request."""
