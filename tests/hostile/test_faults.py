@@ -153,7 +153,7 @@ def test_a_search_that_reaches_its_memory_limit(installation, team):
     run = team.submit(chain("beside", 0.3, 0.3))
     wait_until(lambda: searcher_of(planner) not in (searcher, None), "another search process", 120)
     wait_until(lambda: planned(team, "large"), "the plan of the large run", 120)
-    team.wait_for_success(run, 120)
+    team.wait_for_success(run)
 
 
 def planned(team: Team, run: str) -> bool:

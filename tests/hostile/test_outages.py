@@ -111,7 +111,7 @@ class Load:
     def end(self, record: RunRecord) -> None:
         """Wait until all have ended well; nothing may be left, and no quota have been exceeded."""
         for team, run in self.runs:
-            team.wait_for_success(run, 120)
+            team.wait_for_success(run)
         wait_until(lambda: not any(map(left_of, self.teams)), "all to be done", 90)
         quotas = {team.name: quota for team, quota in self.teams.items()}
         steps = {(team.name, run): len(STEP_SECONDS) for team, run in self.runs}

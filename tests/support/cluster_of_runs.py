@@ -15,6 +15,9 @@ from tests.controlplane.argo.crds import VERSION as ARGO_VERSION
 from tests.controlplane.objects import an_object
 from tests.controlplane.waiting import wait_until
 
+RUN_TIMEOUT_SECONDS = 120.0
+"""Longest time until a short run has ended: on two cores that are busy it can take 40 s."""
+
 _COMPLETED = "workflows.argoproj.io/completed"
 
 
@@ -58,7 +61,9 @@ class ClusterOfRuns:
         """A Workflow as it is now."""
         return self.api.get(ARGO_VERSION, "Workflow", name, namespace)
 
-    def wait_for_end(self, name: str, namespace: str, timeout_seconds: float = 60.0) -> JsonObject:
+    def wait_for_end(
+        self, name: str, namespace: str, timeout_seconds: float = RUN_TIMEOUT_SECONDS
+    ) -> JsonObject:
         """Wait until Argo is done with a Workflow; returns it."""
 
         def ended() -> JsonObject | None:
@@ -81,7 +86,7 @@ class ClusterOfRuns:
         return run
 
     def wait_for_success(
-        self, name: str, namespace: str, timeout_seconds: float = 60.0
+        self, name: str, namespace: str, timeout_seconds: float = RUN_TIMEOUT_SECONDS
     ) -> JsonObject:
         """Wait for a Workflow's end, which must be a good one; returns it."""
         ended = self.wait_for_end(name, namespace, timeout_seconds)

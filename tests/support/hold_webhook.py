@@ -40,20 +40,23 @@ def would_hold(api: Api, namespace: str) -> bool:
 class HoldWebhook:
     """The process `admit` with the shipped account, rights and registration, as a context.
 
-    Only one thing is not as shipped: the API server calls it by its address, since there are no
-    Services here.
+    It is as shipped, except that the API server calls it by its address, since there are no
+    Services here, and may have to wait longer for it.
 
     Attributes:
         process: the process `admit`.
     """
 
-    def __init__(self, plane: ControlPlane, api: Api) -> None:
+    def __init__(self, plane: ControlPlane, api: Api, timeout_seconds: int | None = None) -> None:
         """Choose ports; nothing has changed yet.
 
         Args:
             plane: control plane on which `WITH_POLICY` is installed.
             api: API server as the administrator sees it.
+            timeout_seconds: longest time for an answer, after which a run is not held; None = as
+                shipped.
         """
+        self._timeout = {} if timeout_seconds is None else {"timeoutSeconds": timeout_seconds}
         self._api = api
         self._folder = tempfile.TemporaryDirectory()
         self._authority = CertificateAuthority(Path(self._folder.name))
@@ -105,5 +108,5 @@ class HoldWebhook:
             path = hook["clientConfig"]["service"]["path"]
             bundle = base64.b64encode(self._authority.certificate.read_bytes()).decode()
             url = f"https://{LOOPBACK}:{self._hook_port}{path}"
-            hook["clientConfig"] = {"url": url, "caBundle": bundle}
+            hook |= {"clientConfig": {"url": url, "caBundle": bundle}, **self._timeout}
         return item

@@ -1,7 +1,7 @@
 """RunQueues of an end-to-end test, and the runs that wait in them."""
 
 import copy
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 from kfp_placement_engine.contract.keys import API_VERSION
@@ -11,7 +11,6 @@ from kfp_placement_kube.kinds import JsonObject
 from tests.controller.end_to_end.teams import Team
 from tests.controller.hold_cases import is_held
 from tests.controlplane.exceptions import ApiError
-from tests.controlplane.times import read_time
 from tests.controlplane.waiting import wait_until
 from tests.support.hold_webhook import would_hold
 from tests.support.installation import Installation
@@ -128,19 +127,17 @@ def wait_for_workflow(team: Team, name: str, wanted: str) -> None:
     )
 
 
-def preempt(team: Team, name: str) -> None:
-    """Ask for an admitted run to stop.
-
-    Requests are whole seconds, and one from before the admission does not count: so wait until a
-    later second has begun.
-    """
-    wait_for_phase(team, name, "Admitted")
-    admitted_at = read_time(wait_status(team, name)["admittedAt"])
-    wait_until(lambda: datetime.now(UTC) > admitted_at + timedelta(seconds=1), "a later second")
-    annotate(team, name, "preempt")
-
-
 def annotate(team: Team, name: str, what: str) -> None:
-    now = time_text(datetime.now(UTC))
-    patch = {"metadata": {"annotations": {f"kfp-placement.dev/{what}": now}}}
+    """Ask the queue of a run for something, in a second that has just begun.
+
+    Requests are whole seconds, and one of the second of an earlier request or decision does not
+    count.
+    """
+
+    def now() -> str:
+        return time_text(datetime.now(UTC))
+
+    before = now()
+    wait_until(lambda: now() > before, "the next second")
+    patch = {"metadata": {"annotations": {f"kfp-placement.dev/{what}": now()}}}
     team.api.patch(request(team, name), patch)

@@ -8,10 +8,11 @@ from kfp_placement_engine.contract.custom_resources import PipelinePlacement
 from kfp_placement_kube.kinds import JsonObject
 from tests.controlplane import housekeeping, objects
 from tests.controlplane.argo.crds import VERSION as ARGO_VERSION
-from tests.controlplane.argo.state import LABEL_WORKFLOW
+from tests.controlplane.argo.state import ANNOTATION_NODE_NAME, LABEL_WORKFLOW
 from tests.controlplane.kubelet.packages import Package
 from tests.controlplane.kubelet.workload import HINTS, is_driver
 from tests.controlplane.waiting import wait_until
+from tests.support.cluster_of_runs import RUN_TIMEOUT_SECONDS
 from tests.support.installation import Installation
 
 LASTING_SECONDS = 600.0
@@ -46,11 +47,13 @@ class Team:
         """A Workflow as it is now."""
         return self.installation.workflow(run, self.name)
 
-    def wait_for_end(self, run: str, timeout_seconds: float = 60.0) -> JsonObject:
+    def wait_for_end(self, run: str, timeout_seconds: float = RUN_TIMEOUT_SECONDS) -> JsonObject:
         """Wait until Argo is done with a Workflow; returns it."""
         return self.installation.wait_for_end(run, self.name, timeout_seconds)
 
-    def wait_for_success(self, run: str, timeout_seconds: float = 60.0) -> JsonObject:
+    def wait_for_success(
+        self, run: str, timeout_seconds: float = RUN_TIMEOUT_SECONDS
+    ) -> JsonObject:
         """Wait for a Workflow's end, which must be a good one; returns it."""
         return self.installation.wait_for_success(run, self.name, timeout_seconds)
 
@@ -58,19 +61,27 @@ class Team:
         """All its pods."""
         return self.installation.pods(self.name)
 
-    def end_step(self, run: str) -> None:
+    def end_step(self, run: str, step: str = "") -> None:
         """Wait until a step of a run runs, and let it end well, however long it would still take.
 
         What has to happen while it runs can then take as long as it takes on a busy machine.
+
+        Args:
+            run: name of the run.
+            step: name of the step; "" = whatever runs.
         """
+
+        def is_it(pod: JsonObject) -> bool:
+            metadata = pod["metadata"]
+            name = metadata.get("annotations", {}).get(ANNOTATION_NODE_NAME, "")
+            is_of_run = metadata.get("labels", {}).get(LABEL_WORKFLOW) == run
+            return is_of_run and (not step or f".{step}(" in name) and not is_driver(pod)
 
         def running() -> list[str]:
             return [
                 pod["metadata"]["name"]
                 for pod in self.pods()
-                if pod["metadata"].get("labels", {}).get(LABEL_WORKFLOW) == run
-                and pod["status"].get("phase") == "Running"
-                and not is_driver(pod)
+                if is_it(pod) and pod["status"].get("phase") == "Running"
             ]
 
         for name in wait_until(running, f"a step of {run} to run"):

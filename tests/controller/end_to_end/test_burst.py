@@ -36,7 +36,7 @@ SEEN_LATE_SECONDS = 1.0
 """Delay with which a watch may show the first write after the last one."""
 
 LEAST_SHARE_IN_TIME = 0.99
-MOST_SECONDS_TO_SUBMIT = 10.0
+MOST_SECONDS_TO_SUBMIT = 30.0
 ROOMY = "roomy-node"
 
 

@@ -9,7 +9,13 @@ from collections.abc import Iterator
 
 from kfp_placement_engine.contract.keys import DEFAULT_SCHEDULER, ENABLED_LABEL
 from tests.controller.end_to_end.small_pipelines import chain
-from tests.controller.end_to_end.taxi_runs import bound, executors, schedulers_at_end, taxi
+from tests.controller.end_to_end.taxi_runs import (
+    SLOW_FACTOR,
+    bound,
+    executors,
+    schedulers_at_end,
+    taxi,
+)
 from tests.controller.end_to_end.teams import Team, team_of
 from tests.controlplane.waiting import wait_until
 from tests.support.installation import EXTEND, PLANNER, SCHEDULER, Installation
@@ -71,9 +77,10 @@ def reason_not_ready(installation: Installation) -> str:
 
 def test_pods_of_a_dead_scheduler_are_made_again_for_the_stock_one(installation, team):
     deleted = installation.metric(PLANNER, "stranded_pods_deleted_total")
-    run = team.submit(taxi())
+    run = team.submit(taxi(SLOW_FACTOR))
     wait_until(lambda: bound(team).get("train"), "training to start")
     with without_scheduler(installation):
+        team.end_step(run, "train")
         stranded = wait_until(lambda: unbound(team), "pods that wait for it", 60)
         is_noticed(installation)
         schedulers = schedulers_at_end(team, run)

@@ -176,7 +176,7 @@ def test_plain_runs_beside_them_are_planned_and_end(submitted):
     team, runs = submitted
     plain = [run for name, run in runs.items() if name.startswith("plain-")]
     for run in plain:
-        team.wait_for_success(run, 120)
+        team.wait_for_success(run)
     wait_until(
         lambda: {phase(team, run) for run in plain} == {Phase.SUCCEEDED},
         "their placements to tell the end",
@@ -195,7 +195,7 @@ def test_it_ends_where_argo_can_execute_it(submitted, argo_program, name):
         # One that ends at once is over before anybody plans it.
         placed = {Phase.FAILED} if awkward.placement is Phase.SUCCEEDED else {Phase.REFUSED, None}
     if expected:
-        ended = team.wait_for_end(run, 120)
+        ended = team.wait_for_end(run)
         assert ended["status"]["phase"] == expected, ended["status"].get("message")
     wait_until(
         lambda: phase(team, run) in placed,

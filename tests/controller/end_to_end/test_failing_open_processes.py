@@ -94,7 +94,7 @@ def test_a_planner_that_wakes_up_overwrites_nothing_of_its_successor(installatio
         wait_until(lambda: not installation.metric(PLANNER, "leading"), "the old one to notice")
         late = team.submit(chain("late", 0.2))
         team.end_step(run)
-        ends_of = [team.wait_for_end(name, 90) for name in (late, run)]
+        ends_of = [team.wait_for_end(name) for name in (late, run)]
         assert {each["status"]["phase"] for each in ends_of} == {"Succeeded"}
         wait_until_success_is_shown(team, run)
         assert epochs == sorted(epochs)

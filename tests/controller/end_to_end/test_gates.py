@@ -216,7 +216,7 @@ def test_with_all_of_ours_dead_a_restart_after_the_deadline_frees_every_pod(
         with gates_overdue_after(installation, "2s", schedulerStaleAfter="3s"):
             # As its kubelet would; the planner stays dead.
             installation.restart(EXTEND)
-            gated_team.wait_for_success(run, 90)
+            gated_team.wait_for_success(run)
             installation.wait_for_flag("gatesReady", False)
             assert installation.metric(EXTEND, "gates_overdue_total") >= 1
             assert not installation.is_ready(PLANNER)

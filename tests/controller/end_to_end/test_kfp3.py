@@ -33,7 +33,7 @@ def test_runs_of_both_are_planned_and_placed_in_one_namespace(installation, team
         wait_until(partial(team.placement, run), f"the plan of {run}")
         assert set(nodes_planned_for(team, run)) == STEPS
     for run in runs:
-        team.wait_for_success(run, 90)
+        team.wait_for_success(run)
         wait_until_success_is_shown(team, run)
     for run in runs:
         pods = [
@@ -57,13 +57,13 @@ def test_a_pipeline_that_ran_under_kfp_2_is_known_under_kfp_3(at_work):
     """After an upgrade: the outline is planned with the requests of the run before it."""
     with at_work("history") as running, team_of(running) as team:
         before = team.submit(compiled("diamond", diamond))
-        team.wait_for_success(before, 90)
+        team.wait_for_success(before)
         wait_until(lambda: len(past_runs(team)) == 1, "the first run to be learned")
         run = team.submit_package(package_of("diamond", diamond))
         placement = wait_until(partial(team.placement, run), "the plan of the second run")
         assert placement is not None
         assert placement.spec.basis == "outline"
-        team.wait_for_success(run, 90)
+        team.wait_for_success(run)
         wait_until(lambda: len(past_runs(team)) == 2, "the second run to be learned")
         steps = [{step.identity.step for step in past.steps} for past in past_runs(team)]
         assert steps == [STEPS, STEPS]

@@ -11,7 +11,6 @@ from kfp_placement_engine.contract.keys import API_VERSION
 from tests.controller.end_to_end.queues import (
     annotate,
     phase,
-    preempt,
     released,
     set_queue,
     status,
@@ -60,7 +59,8 @@ def stopped(team: Team) -> str:
     name = held(team, LASTING_SECONDS, 0.1)
     annotate(team, name, "admit")
     wait_for_workflow(team, name, "Running")
-    preempt(team, name)
+    wait_for_phase(team, name, "Admitted")
+    annotate(team, name, "preempt")
     wait_until(lambda: is_suspended(team, name), "it to stop")
     team.end_step(name)
     wait_until(lambda: set(executors(team).values()) == {"Succeeded"}, "its step to end")

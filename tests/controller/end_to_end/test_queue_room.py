@@ -10,7 +10,6 @@ from kfp_placement_kube.kinds import JsonObject
 from tests.controller.end_to_end.queues import (
     annotate,
     phase,
-    preempt,
     released,
     request,
     set_queue,
@@ -232,8 +231,9 @@ def test_a_run_begins_by_request_and_stops_by_request(team):
     wait_for_phase(team, name, "Waiting")
     annotate(team, name, "admit")
     released(team, name)
+    wait_for_phase(team, name, "Admitted")
     wait_for_workflow(team, name, "Running")
-    preempt(team, name)
+    annotate(team, name, "preempt")
     wait_until(lambda: team.workflow(name)["spec"].get("suspend"), "it to stop")
     wait_for_phase(team, name, "Waiting")
     set_queue(team, quota={})

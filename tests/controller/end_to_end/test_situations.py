@@ -217,7 +217,7 @@ def test_rooms_that_two_schedulers_book_at_once_are_counted(installation, team):
     # Whoever placed this one has not seen the others.
     for number in range(2):
         team.add_pod(f"blind-{number}", {"cpu": "2", "memory": "16Mi"}, "1h", nodeName=HOME)
-    phases = [team.wait_for_end(run, 120)["status"]["phase"] for run in runs]
+    phases = [team.wait_for_end(run)["status"]["phase"] for run in runs]
     refused = [pod for pod in team.pods() if is_refused(pod)]
     ours = sum(pod["spec"]["schedulerName"] != "default-scheduler" for pod in refused)
     expected = {"ours": ours, "another": len(refused) - ours}

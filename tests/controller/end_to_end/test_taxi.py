@@ -4,8 +4,9 @@ import contextlib
 from collections.abc import Iterator, Mapping
 
 from kfp_placement_engine.contract.keys import DEFAULT_SCHEDULER, LOCATION_LABEL
-from tests.controller.end_to_end.placements import why_deviating
+from tests.controller.end_to_end.placements import nodes_planned_for, why_deviating
 from tests.controller.end_to_end.taxi_runs import (
+    SLOW_FACTOR,
     STEPS,
     executors,
     is_marked,
@@ -50,10 +51,12 @@ def test_predictions_go_to_the_node_nearest_to_their_users(team, tmp_path):
 
 def test_a_latency_that_changes_moves_the_next_prediction(installation, team):
     """While training runs, the way home gets longer and the other edge comes near."""
-    run = team.submit(taxi())
-    wait_until(lambda: "train" in executors(team), "training to start", timeout_seconds=60)
+    run = team.submit(taxi(SLOW_FACTOR))
+    wait_until(lambda: "train" in executors(team), "training to start")
     assert "predict" not in executors(team)
     with labels(installation, {HOME: {"HOME-EDGE": "60"}, NITLAB: {"HOME-EDGE": "1.5"}}):
+        wait_until(lambda: nodes_planned_for(team, run)["predict"] == NITLAB, "another plan")
+        team.end_step(run, "train")
         team.wait_for_end(run)
     assert executors(team)["predict"]["spec"]["nodeName"] == NITLAB
 

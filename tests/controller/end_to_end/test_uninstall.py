@@ -6,7 +6,7 @@ from kfp_placement_engine.contract.keys import PLAN_GATE, SCHEDULER_LABEL
 from kfp_placement_kube.kinds import JsonObject
 from tests.controller.end_to_end.small_pipelines import chain
 from tests.controller.end_to_end.taxi_runs import is_marked
-from tests.controller.end_to_end.teams import LASTING_SECONDS, Team, team_of
+from tests.controller.end_to_end.teams import Team, team_of
 from tests.controlplane import objects
 from tests.controlplane.argo.state import LABEL_WORKFLOW
 from tests.controlplane.waiting import wait_until
@@ -28,7 +28,7 @@ created while another scheduler is booking the same room can be refused by the k
 def start_under_the_extender(team: Team) -> tuple[str, str]:
     """Two runs, one with a pod that runs, one with a pod that our scheduler finds no room for."""
     team.installation.wait_for_flag("schedulerReady", True)
-    runs = team.submit(chain("runs", LASTING_SECONDS, **LARGE))
+    runs = team.submit(chain("runs", 20, **LARGE))
     wait_until(lambda: phase_of(team, runs) == "Running", "a pod of our scheduler to run")
     waits = team.submit(chain("waits", 0.2, **LARGE))
     wait_until(lambda: is_refused(team, waits), "a pod to wait for room")
@@ -84,7 +84,6 @@ def test_nothing_is_left_and_every_run_ends(own_installation):
             assert {"name": PLAN_GATE} not in pod["spec"].get("schedulingGates", ())
             waits = not pod["spec"].get("nodeName")
             assert not (waits and pod["spec"]["schedulerName"] == OUR_SCHEDULER)
-        team.end_step(runs[0])
         for run in runs:
             team.wait_for_success(run)
         # Marks are no more than labels now.

@@ -53,7 +53,7 @@ class Webhook:
 
 @pytest.fixture(scope="module")
 def webhook(control_plane, tmp_path_factory):
-    """Registered as shipped, but called by an address instead of a Service."""
+    """Registered as shipped, but called by an address instead of a Service, and waited for."""
     authority = CertificateAuthority(tmp_path_factory.mktemp("webhook"))
     pair = authority.server("webhook")
     context = CertificateFiles(pair.certificate, pair.key).context
@@ -67,6 +67,7 @@ def webhook(control_plane, tmp_path_factory):
                 "url": f"{address}{hook['clientConfig']['service']['path']}",
                 "caBundle": base64.b64encode(authority.certificate.read_bytes()).decode(),
             }
+            hook["timeoutSeconds"] = 30
         manifests.apply(control_plane.api, [registration])
         yield served
         control_plane.api.delete(registration)

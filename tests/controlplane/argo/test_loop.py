@@ -20,6 +20,7 @@ from tests.controlplane.kubelet.workload import Workload, WorkloadSettings
 from tests.controlplane.plane import ControlPlane, PlaneOptions
 from tests.controlplane.waiting import wait_until
 from tests.support import manifests
+from tests.support.cluster_of_runs import RUN_TIMEOUT_SECONDS
 from tests.support.data import data_json
 
 CHOICES = DriverChoices(iteration_count=2, assume_width=True, with_placement=False)
@@ -52,7 +53,7 @@ def _shortened(item: dict) -> dict:
     return short
 
 
-def _ended(api: Api, item: dict, seconds: float = 60) -> dict:
+def _ended(api: Api, item: dict, seconds: float = RUN_TIMEOUT_SECONDS) -> dict:
     name, namespace = item["metadata"]["name"], item["metadata"]["namespace"]
 
     def ended() -> dict:
