@@ -62,7 +62,7 @@ def make_queue(api: Api, namespace: str, status: JsonObject, name: str = "defaul
 
 def wait_for_holds(api: Api, namespace: str) -> None:
     """Wait until the server knows that the queue of a namespace is ready."""
-    wait_until(lambda: would_hold(api, namespace), f"new Workflows of {namespace} to be held", 60)
+    wait_until(lambda: would_hold(api, namespace), f"new Workflows of {namespace} to be held")
 
 
 @pytest.fixture

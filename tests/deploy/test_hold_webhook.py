@@ -27,7 +27,7 @@ def team(installed, webhook, namespace):
     """A namespace whose new runs wait."""
     queue = installed.create(a_queue(namespace))
     installed.patch(queue, {"status": {"ready": True}}, part="status")
-    wait_until(lambda: would_hold(installed, namespace), "new Workflows to be held", 60)
+    wait_until(lambda: would_hold(installed, namespace), "new Workflows to be held")
     return namespace
 
 
@@ -65,4 +65,4 @@ def test_a_webhook_that_is_dead_lets_runs_begin(installed, team, webhook):
     webhook.process.kill()
     assert not is_held(installed.create(a_workflow(team), dryRun="All"))
     webhook.process.start()
-    wait_until(lambda: would_hold(installed, team), "new Workflows to be held again", 60)
+    wait_until(lambda: would_hold(installed, team), "new Workflows to be held again")

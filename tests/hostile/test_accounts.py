@@ -121,7 +121,7 @@ def cluster(control_plane):
             def is_held(actor: Api = actor, item: JsonObject = item) -> bool:
                 return HELD_BY_US in refusal(actor.patch, item, label, dryRun="All")
 
-            wait_until(is_held, f"{item['kind']}s to be guarded", 60)
+            wait_until(is_held, f"{item['kind']}s to be guarded")
     yield api
     manifests.remove(api, items)
     remove_crds(api, definitions)
@@ -672,7 +672,7 @@ def test_no_junk_keeps_a_run_from_being_preempted(cluster, tenant):
             answer = refusal(author.create, run, dryRun="All")
             return "at most 1,000 labels" in answer or "submit it without its status" in answer
 
-        wait_until(is_held, "the run to be refused", 60)
+        wait_until(is_held, "the run to be refused")
     run = author.create(a_workflow(tenant))
     assert "at most 1,000 labels" in refusal(author.patch, run, labels)
 
@@ -696,8 +696,8 @@ def test_a_limit_that_fails_holds_up_nobody_else(cluster, stolen, tenant):
         def fails(api: Api, item: JsonObject, patch: JsonObject, how: str = "merge") -> bool:
             return "no such key: there" in refusal(api.patch, item, patch, how, dryRun="All")
 
-        wait_until(lambda: fails(stolen["queue"], held, release), "the broken policy", 60)
-        wait_until(lambda: fails(stolen["plan"], pod, OPENING, "strategic"), "the other", 60)
+        wait_until(lambda: fails(stolen["queue"], held, release), "the broken policy")
+        wait_until(lambda: fails(stolen["plan"], pod, OPENING, "strategic"), "the other")
         housekeeping.bind_role(cluster, tenant, "default", "edit", "ClusterRole")
         somebody = _nobody(cluster, tenant)
         wait_until(lambda: may(somebody, ("create", "", "pods"), tenant), "rights")

@@ -81,7 +81,7 @@ class Neighbours:
             rows = placement.planned_rows().rows
             return next((placement.node_name(row.node) for row in rows if row), None)
 
-        planned = wait_until(node, f"a plan of {run}", 60)
+        planned = wait_until(node, f"a plan of {run}")
         self.team.wait_for_success(run)
         return str(planned)
 
@@ -90,7 +90,7 @@ class Neighbours:
 
         If pods hid their room, that would never be.
         """
-        wait_until(lambda: self.planned_node(wide()) == SLOW, "the room to be seen", 60)
+        wait_until(lambda: self.planned_node(wide()) == SLOW, "the room to be seen")
 
     def seconds_to_plan(self) -> float:
         """How long a new run of the team waits for its plan."""
@@ -222,7 +222,7 @@ def test_sizes_of_images_are_not_believed_of_other_namespaces(neighbours):
         placement = neighbours.team.placement(run)
         return 0.0 if placement is None else placement.spec.makespan_seconds or 0.0
 
-    most = wait_until(makespan_seconds, "a plan", 60)
+    most = wait_until(makespan_seconds, "a plan")
     for _ in range(16):
         time.sleep(0.5)
         most = max(most, makespan_seconds())
@@ -306,7 +306,7 @@ def test_histories_that_finalizers_keep_are_not_more_than_allowed(neighbours):
 
     try:
         wait_until(lambda: len(histories()) == 201, "the first of them to be stored")
-        wait_until(is_settled, "nothing more to be written", 60)
+        wait_until(is_settled, "nothing more to be written")
     finally:
         for each in stored:
             tenant.api.patch(each, {"metadata": {"finalizers": None}})

@@ -144,7 +144,7 @@ def address_space(pid: int) -> int:
 def test_a_search_that_reaches_its_memory_limit(installation, team):
     """Its process ends for lack of memory; the plan made at once holds, and another searches on."""
     planner = installation.processes[PLANNER].pid
-    searcher = wait_until(lambda: searcher_of(planner), "a process that searches", 60)
+    searcher = wait_until(lambda: searcher_of(planner), "a process that searches")
     assert searcher is not None
     most = address_space(searcher) + 2**20
     resource.prlimit(searcher, resource.RLIMIT_AS, (most, most))

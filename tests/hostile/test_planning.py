@@ -36,7 +36,7 @@ FITTING = NamespaceLimits().planned_steps // LARGE_STEPS
 """Large runs that the budget of a namespace lets in."""
 
 MOST_MEMORY_BYTES = 300e6
-TIMEOUT_SECONDS = 120.0
+TIMEOUT_SECONDS = 240.0
 
 _CREATORS = 8
 _NUMBERS = itertools.count()

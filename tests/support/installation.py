@@ -261,9 +261,9 @@ class Installation(ClusterOfRuns):
             self.restart(SCHEDULER)
         for name in (*self._ports, SCHEDULER):
             self.wait_ready(name)
-        wait_until(partial(self._is_led, "plan"), "a planner to lead", 60)
+        wait_until(partial(self._is_led, "plan"), "a planner to lead")
         if self._has_queues:
-            wait_until(partial(self._is_led, "queue"), "a queue to lead", 60)
+            wait_until(partial(self._is_led, "queue"), "a queue to lead")
         gates = "gates" in self._options.features
         self.wait_for_flag("gatesReady" if gates else "schedulerReady", True)
 

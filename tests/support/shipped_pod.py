@@ -85,7 +85,7 @@ def shipped_pod(folder: Path) -> Iterator[ShippedPod]:
         files = ("--webhook-certificate", pair.certificate, "--webhook-key", pair.key)
         admit = start("admit", "--webhook-port", webhook, "--probe-port", admit_probes, *files)
         for port in (probes, admit_probes):
-            wait_until(http_ready(port), "the processes to be ready", 60)
+            wait_until(http_ready(port), "the processes to be ready")
         yield ShippedPod(extender, probes, webhook, admit_probes, admit, folder / "admit.log")
 
 

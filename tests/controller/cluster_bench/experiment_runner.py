@@ -91,7 +91,7 @@ class ExperimentRunner:
             ours = admitted["schedulerName"] == DEFAULT_SCHEDULER
             return (gated, ours) == (actuator is Actuator.GATES, actuator is Actuator.EXTENDER)
 
-        wait_until(follows, f"admission to place by {actuator}", 60)
+        wait_until(follows, f"admission to place by {actuator}")
 
     def _settle(self, drawn: Drawn, namespace: str) -> None:
         """Pods that are there before the runs."""

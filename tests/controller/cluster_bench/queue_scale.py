@@ -192,7 +192,7 @@ class ManyWaitingRuns:
         """The leader is killed; returns who leads then."""
         (other,) = (name for name in QUEUES if name != leader)
         installation.kill(leader)
-        wait_until(lambda: installation.metric(other, "leading"), f"{other} to lead", 60.0)
+        wait_until(lambda: installation.metric(other, "leading"), f"{other} to lead")
         with self._working(installation, other, TAKING_OVER):
             wait_until(
                 lambda: installation.metric(other, "runs_waiting") >= self._sizes.runs,

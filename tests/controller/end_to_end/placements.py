@@ -41,7 +41,7 @@ def why_deviating(team: Team) -> list[str]:
 
 def wait_until_success_is_shown(team: Team, run: str) -> None:
     """Wait until the placement of a run that has succeeded says so."""
-    wait_until(lambda: phase(team, run) == "Succeeded", f"{run} to succeed", 60)
+    wait_until(lambda: phase(team, run) == "Succeeded", f"{run} to succeed")
 
 
 def phase(team: Team, run: str) -> str | None:

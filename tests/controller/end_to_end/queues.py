@@ -30,13 +30,13 @@ def set_queue(team: Team, **spec: Any) -> None:
 
     wait_until(is_ready, "a queue to be ready as it is now", state=lambda: status(team))
     # Where our kinds were installed a moment ago, again and again, admission learns of them later.
-    wait_until(lambda: would_hold(team.api, team.name), "admission to know the queue", 60)
+    wait_until(lambda: would_hold(team.api, team.name), "admission to know the queue")
 
 
 def wait_until_none_is_held(team: Team) -> None:
     """Wait until a queue is not ready, and admission has seen it: from then on no run is held."""
-    wait_until(lambda: status(team)["ready"] is False, "a dead one to be seen", 60)
-    wait_until(lambda: not would_hold(team.api, team.name), "admission to see it", 60)
+    wait_until(lambda: status(team)["ready"] is False, "a dead one to be seen")
+    wait_until(lambda: not would_hold(team.api, team.name), "admission to see it")
 
 
 def status(team: Team) -> JsonObject:
@@ -114,7 +114,7 @@ def try_again(installation: Installation, failed: JsonObject) -> None:
 
 def wait_for_phase(team: Team, name: str, phase: str) -> None:
     """Wait until the RunRequest of a run is in a phase."""
-    wait_until(lambda: wait_status(team, name).get("phase") == phase, f"{name} to be {phase}", 60)
+    wait_until(lambda: wait_status(team, name).get("phase") == phase, f"{name} to be {phase}")
 
 
 def wait_for_workflow(team: Team, name: str, wanted: str) -> None:

@@ -89,7 +89,7 @@ def test_a_label_that_goes_ends_it_for_new_runs_and_planned_ones_go_on(installat
             team.wait_for_success(later)
             return team.placement(later) is None
 
-        wait_until(is_left_alone, "a run to be left alone", 60)
+        wait_until(is_left_alone, "a run to be left alone")
         team.wait_for_success(run)
         wait_until_success_is_shown(team, run)
 

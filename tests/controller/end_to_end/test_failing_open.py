@@ -81,7 +81,7 @@ def test_pods_of_a_dead_scheduler_are_made_again_for_the_stock_one(installation,
     wait_until(lambda: bound(team).get("train"), "training to start")
     with without_scheduler(installation):
         team.end_step(run, "train")
-        stranded = wait_until(lambda: unbound(team), "pods that wait for it", 60)
+        stranded = wait_until(lambda: unbound(team), "pods that wait for it")
         is_noticed(installation)
         schedulers = schedulers_at_end(team, run)
         assert installation.policy()["status"]["schedulerReady"] is False

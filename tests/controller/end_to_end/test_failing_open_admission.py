@@ -99,7 +99,7 @@ def policy_again(installation: Installation) -> Iterator[None]:
     try:
         yield
     finally:
-        wait_until(lambda: policy(installation), "a new policy", 60)
+        wait_until(lambda: policy(installation), "a new policy")
         installation.set_policy(**spec)
         installation.wait_for_flag("schedulerReady", True)
 

@@ -216,7 +216,7 @@ def test_what_is_too_deep_to_be_read_is_counted(installation, submitted):
 
 def test_the_planner_needs_no_more_memory_for_them(installation, submitted):
     team, runs = submitted
-    wait_until(lambda: phase(team, runs["bomb"]) == Phase.PLANNED, "the bomb to be read", 60)
+    wait_until(lambda: phase(team, runs["bomb"]) == Phase.PLANNED, "the bomb to be read")
     assert highest_memory_bytes(installation.processes[PLANNER].pid) < MEMORY_LIMIT_BYTES
 
 

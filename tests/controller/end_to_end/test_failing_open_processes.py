@@ -27,7 +27,7 @@ def test_runs_that_nobody_plans_go_where_the_extender_finds_best(installation, t
     assert set(schedulers.values()) == {DEFAULT_SCHEDULER}
     assert installation.metric(EXTEND, "answers_total", verb="filter") > unplanned
     # Until its Lease runs out, nobody leads; runs go on, as has been seen.
-    wait_until(lambda: installation.metric(PLANNER, "leading"), "the planner to lead again", 60)
+    wait_until(lambda: installation.metric(PLANNER, "leading"), "the planner to lead again")
 
 
 def test_without_planner_and_extender_the_scheduler_is_a_stock_one(installation, team):
@@ -51,7 +51,7 @@ def test_an_extender_that_hangs_costs_half_a_second_a_question(installation, tea
 
 def test_the_api_server_may_restart_while_runs_are_under_way(installation, team):
     # A planner that was killed before waits for its own Lease; the run would be over by then.
-    wait_until(lambda: installation.metric(PLANNER, "leading"), "the planner to lead", 60)
+    wait_until(lambda: installation.metric(PLANNER, "leading"), "the planner to lead")
     errors = installation.metric(PLANNER, "api_errors_total")
     run = team.submit(chain("through", 3, 0.2, 0.2))
     wait_until(lambda: team.placement(run), "the plan")
@@ -88,7 +88,7 @@ def test_a_planner_that_wakes_up_overwrites_nothing_of_its_successor(installatio
         run = team.submit(chain("taken-over", LASTING_SECONDS, 0.2, 0.2))
         first = wait_until(lambda: team.placement(run), "the plan").spec.epoch
         with installation.paused(PLANNER):
-            wait_until(lambda: installation.metric(successor, "leading"), "the successor", 60)
+            wait_until(lambda: installation.metric(successor, "leading"), "the successor")
             wait_until(lambda: epochs[-1] > first, "the successor to write")
         # What it had decided before it hung, and what it learns now, is for another to write.
         wait_until(lambda: not installation.metric(PLANNER, "leading"), "the old one to notice")
@@ -99,4 +99,4 @@ def test_a_planner_that_wakes_up_overwrites_nothing_of_its_successor(installatio
         wait_until_success_is_shown(team, run)
         assert epochs == sorted(epochs)
         assert epochs[-1] > first
-    wait_until(lambda: installation.metric(PLANNER, "leading"), "the old one to lead again", 60)
+    wait_until(lambda: installation.metric(PLANNER, "leading"), "the old one to lead again")

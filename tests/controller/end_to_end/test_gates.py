@@ -115,7 +115,7 @@ def test_a_limit_that_no_node_keeps_leaves_a_pod_unscheduled_and_explain_says_wh
         near = explained_now(gated_team, run, "near")
         return near if near and near["waiting"] and near["waiting"]["for"] == "limit" else None
 
-    gated = wait_until(waits_for_its_limit, "the step to wait for a node within its limit", 60)
+    gated = wait_until(waits_for_its_limit, "the step to wait for a node within its limit")
     assert gated is not None
     assert gated["waiting"].get("untilSeconds")
 
@@ -123,7 +123,7 @@ def test_a_limit_that_no_node_keeps_leaves_a_pod_unscheduled_and_explain_says_wh
         near = waits_for_its_limit()
         return near if near and not near["waiting"].get("untilSeconds") else None
 
-    near = wait_until(is_unsatisfiable, "the gate to come off", 60)
+    near = wait_until(is_unsatisfiable, "the gate to come off")
     assert near is not None
     assert (near["node"], near["plannedNode"]) == (None, None)
     assert "3 nodes: round trip to HOME-EDGE beyond 5 ms" in near["reason"]
@@ -211,7 +211,7 @@ def test_with_all_of_ours_dead_a_restart_after_the_deadline_frees_every_pod(
     installation = gated_installation
     with installation.dead(PLANNER, EXTEND):
         run = gated_team.submit(taxi())
-        wait_until(lambda: is_held(gated_team), "a pod to be held", 60)
+        wait_until(lambda: is_held(gated_team), "a pod to be held")
         # Only now: on a busy machine a planner that lives may renew its Lease later than this.
         with gates_overdue_after(installation, "2s", schedulerStaleAfter="3s"):
             # As its kubelet would; the planner stays dead.
@@ -239,7 +239,7 @@ def explained(team: Team, run: str, step_name: str) -> JsonObject:
         is_there = explained_step["node"] == explained_step["plannedNode"]
         return explained_step if is_there or explained_step["elsewhere"] else None
 
-    explained_step = wait_until(settled, f"{step_name} to be explained", 60)
+    explained_step = wait_until(settled, f"{step_name} to be explained")
     assert explained_step is not None
     return explained_step
 

@@ -18,7 +18,7 @@ def test_a_planner_whose_lease_is_deleted_goes_on(installation, team):
     # So that the epoch is one that a new Lease does not have.
     installation.kill(PLANNER)
     installation.restart(PLANNER)
-    before = wait_until(lambda: epoch(team, run), "the new epoch", 60)
+    before = wait_until(lambda: epoch(team, run), "the new epoch")
     lease = team.api.get(
         "coordination.k8s.io/v1", "Lease", "kfp-placement-planner", "kfp-placement"
     )
@@ -35,7 +35,7 @@ def test_a_run_whose_namespace_was_out_for_a_while_is_told_to_its_end(installati
     before = team.placement(run)
     team.label(ENABLED_LABEL, "false")
     installation.restart(PLANNER)
-    wait_until(lambda: installation.metric(PLANNER, "leading"), "the planner to lead", 60)
+    wait_until(lambda: installation.metric(PLANNER, "leading"), "the planner to lead")
     team.label(ENABLED_LABEL, None)
     team.end_step(run)
     team.wait_for_success(run)
@@ -49,7 +49,7 @@ def test_a_scheduler_that_restarts_in_good_order_keeps_its_waiting_pods(installa
     deleted = installation.metric(PLANNER, "stranded_pods_deleted_total")
     with full(team, {CLOUD: "7500m", HOME: "1500m", NITLAB: "1500m"}):
         run = team.submit(chain("waiting", 0.1, cpu="1"))
-        before = wait_until(lambda: the_pod(team), "the pod", 60)
+        before = wait_until(lambda: the_pod(team), "the pod")
         installation.set_policy(unboundDeadline="1s", schedulerStaleAfter="60s")
         try:
             process = installation.processes[SCHEDULER]

@@ -92,7 +92,7 @@ def run_and_learn(teams: list[Team]) -> dict[Team, str]:
     """One run of each team, to its end, and until it has been learned from."""
     runs = run_to_end(teams)
     for team, run in runs.items():
-        wait_until(partial(is_known, team, run), f"the history of {run}", 60)
+        wait_until(partial(is_known, team, run), f"the history of {run}")
     return runs
 
 
@@ -113,7 +113,7 @@ def test_runs_that_nobody_plans_teach_too(installation):
     with team_of(installation) as team, team_of(installation, {ENABLED_LABEL: "false"}) as out:
         teams = (team, out)
         runs = run_to_end(teams)
-        wait_until(lambda: histories(team), "what the run has taught", 60)
+        wait_until(lambda: histories(team), "what the run has taught")
         # A planner that starts finds it again, and learns nothing twice.
         installation.restart(PLANNER)
         run_to_end([team])
@@ -121,7 +121,7 @@ def test_runs_that_nobody_plans_teach_too(installation):
         def seen() -> list[PastRun]:
             return [run for each in histories(team) for run in each.past_runs()]
 
-        wait_until(lambda: len(seen()) > 1, "what the second run has taught", 60)
+        wait_until(lambda: len(seen()) > 1, "what the second run has taught")
         first, second = seen()
         assert len(first.steps) == len(second.steps) > 1
         assert all(each.node in ("n0", "n1") and (each.seconds or 0) > 0 for each in first.steps)
@@ -182,10 +182,10 @@ def test_a_step_whose_pod_was_lost_teaches_what_its_last_attempt_took(installati
             a_run("local_execution_pipeline_with_retry"), lambda _: Mark(duration="30s")
         )
         run = team.submit(workflow)
-        wait_until(partial(runs_for_long, team, run), "the step to have run", 60)
+        wait_until(partial(runs_for_long, team, run), "the step to have run")
         lose(team, "*.executor(0)")
         team.wait_for_success(run, 240)
-        wait_until(partial(is_known, team, run), "the history of the run", 60)
+        wait_until(partial(is_known, team, run), "the history of the run")
         (history,) = histories(team)
         (past,) = history.past_runs()
         (step,) = past.steps

@@ -87,7 +87,7 @@ def wait_for(team: Team, run: str, words: str) -> None:
     def message() -> str:
         return str(wait_status(team, run).get("message", ""))
 
-    wait_until(lambda: words in message(), f"{run} to wait: {words}", 60, state=message)
+    wait_until(lambda: words in message(), f"{run} to wait: {words}", state=message)
 
 
 def steps_in(team: Team, run: str) -> Counter[str]:
@@ -151,12 +151,12 @@ def test_a_run_that_kueue_preempts_stops_softly_and_goes_on_later(team):
     set_queue(team, backend="kueue", localQueue=team.name)
     low = team.submit(chain("low", 4.0, 1.0, 1.0, cpu="1"))
     running = partial(steps_in, team, low)
-    wait_until(lambda: running() == {"Running": 1}, "its first step to run", 60)
+    wait_until(lambda: running() == {"Running": 1}, "its first step to run")
     before = {pod["metadata"]["uid"] for pod in team.pods()}
     high = team.submit(chain("high", 1.0, cpu="1", priority=10))
-    wait_until(lambda: is_suspended(team.workflow(low)), "the first to be suspended", 60)
+    wait_until(lambda: is_suspended(team.workflow(low)), "the first to be suspended")
     # Its step ends by itself, and only then the quota is free.
-    wait_until(lambda: running() == {"Succeeded": 1}, "its first step to end", 60)
+    wait_until(lambda: running() == {"Succeeded": 1}, "its first step to end")
     kept = {pod["metadata"]["uid"] for pod in team.pods()}
     assert before <= kept
     team.wait_for_success(high)
@@ -177,7 +177,7 @@ def test_runs_outlive_the_queue_and_kueue(queueing, team, kueue):
     set_queue(team, backend="kueue", localQueue=team.name, onControllerDown="hold")
     first = team.submit(chain("first", 10.0, cpu="1"))
     running = partial(steps_in, team, first)
-    wait_until(lambda: running() == {"Running": 1}, "the first to run", 60)
+    wait_until(lambda: running() == {"Running": 1}, "the first to run")
     second = team.submit(chain("second", 0.1, cpu="1"))
     wait_for(team, second, "insufficient unused quota for cpu")
     workload = partial(workload_of, team)

@@ -26,7 +26,7 @@ def doomed_node(installation):
 def test_a_lost_node_loses_no_run(installation, team, doomed_node):
     """It is lost with the pod on it; the step runs again, where there is room."""
     run = team.submit(chain("lost", 240, 0.2))
-    wait_until(lambda: bound(team).get("s1") == doomed_node, "it to be used", 60)
+    wait_until(lambda: bound(team).get("s1") == doomed_node, "it to be used")
     (lost,) = (pod for pod in team.pods() if is_marked(pod))
     wait_until(lambda: phase_of(installation, lost) == "Running", "the step to run")
     housekeeping.lose_node(team.api, doomed_node)

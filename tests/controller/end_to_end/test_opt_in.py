@@ -80,7 +80,7 @@ def test_a_namespace_that_asks_later_is_placed_from_its_next_run_on(choosy_insta
                 pod["spec"]["schedulerName"] for pod in executors(team).values()
             }
 
-        wait_until(is_placed, "a run to be placed", 60)
+        wait_until(is_placed, "a run to be placed")
         assert team.placement(first) is None
 
 

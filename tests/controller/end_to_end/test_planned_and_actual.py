@@ -76,7 +76,7 @@ def run_in_turn(team: Team, workflows: list[JsonObject]) -> list[str]:
     runs: list[str] = []
     for workflow in workflows:
         runs.append(team.submit(workflow))
-        wait_until(partial(has_begun, team, runs[-1]), f"{runs[-1]} to begin", 60)
+        wait_until(partial(has_begun, team, runs[-1]), f"{runs[-1]} to begin")
     for run in runs:
         team.wait_for_success(run, 240)
     return runs

@@ -200,7 +200,7 @@ def test_without_a_queue_process_held_runs_begin_after_the_deadline(queueing, te
     name = held(team)
     set_queue(team, quota={"runs": 0}, holdDeadline="5s")
     with queueing.dead(FIRST_QUEUE):
-        wait_until(lambda: "released run" in queueing.release(), "it to be released", 60)
+        wait_until(lambda: "released run" in queueing.release(), "it to be released")
         assert status(team)["ready"] is False
         team.wait_for_end(name)
 
@@ -210,7 +210,7 @@ def test_a_queue_that_holds_goes_on_to_hold_without_anybody(queueing, team):
     name = held(team)
     set_queue(team, quota={"runs": 0}, holdDeadline="1s", onControllerDown="hold")
     with queueing.dead(FIRST_QUEUE, PLANNER):
-        wait_until(lambda: are_past_deadline(queueing, 6.0), "both Leases to be overdue", 60)
+        wait_until(lambda: are_past_deadline(queueing, 6.0), "both Leases to be overdue")
         assert "0 runs released" in queueing.release()
         assert is_held(team.workflow(name))
         late = team.submit(SHORT)

@@ -100,7 +100,7 @@ def test_without_anybody_preempted_runs_go_on_as_held_ones_begin(queueing, team)
     suspended = team.submit(chain("by-hand", 0.1))
     team.api.patch(team.workflow(suspended), {"spec": {"suspend": True}})
     with queueing.dead(FIRST_QUEUE, PLANNER):
-        wait_until(lambda: f"released run {team.name}/{name}" in queueing.release(), "it", 60)
+        wait_until(lambda: f"released run {team.name}/{name}" in queueing.release(), "it")
         wait_for_workflow(team, name, "Succeeded")
         assert len(executors(team)) == 2
         assert is_suspended(team, suspended)
@@ -146,7 +146,7 @@ def test_a_queue_that_is_replaced_frees_nobody(queueing, team):
             team.api.delete(a_queue(team.name))
             set_queue(team, quota={"runs": 0})
         team.api.delete(a_queue(other.name))
-        wait_until(lambda: not is_held(other.workflow(freed)), f"{freed} to begin", 60)
+        wait_until(lambda: not is_held(other.workflow(freed)), f"{freed} to begin")
         assert is_held(team.workflow(name))
         other.wait_for_end(freed)
 

@@ -122,7 +122,7 @@ def test_two_gangs_block_each_other_without_a_queue_and_both_end_with_one(queuei
         both = TrainingOperator(alone)
         wait_until(lambda: len(both.launching()) == 2, "both to launch workers")
         # Each has two of the four GPUs, and needs a third.
-        wait_until(lambda: both.work() or len(short_of_room(alone)) == 2, "both to lack a GPU", 60)
+        wait_until(lambda: both.work() or len(short_of_room(alone)) == 2, "both to lack a GPU")
         alone.tidy()
     # Twice the cluster may be promised, but no gang gets a part of what another waits for.
     set_queue(team)

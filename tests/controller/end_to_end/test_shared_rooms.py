@@ -51,7 +51,7 @@ def refused_of_both(team: Team) -> list[str]:
     runs = [team.submit(workflow) for _ in range(RUNS)]
     for number in range(OTHERS):
         team.add_pod(f"other-{number}", ROOM, "200ms")
-    wait_until(lambda: len(waiting(team)) == RUNS + OTHERS, "all to find no room", 60)
+    wait_until(lambda: len(waiting(team)) == RUNS + OTHERS, "all to find no room")
     ours = [pod for pod in waiting(team) if is_ours(pod)]
     assert len(ours) == RUNS
 

@@ -165,7 +165,7 @@ def test_in_a_full_cluster_a_step_waits_and_says_for_what(team):
             row = state_of(team, run, "s1")
             return row if row is not None and row.waiting is not None else None
 
-        row = wait_until(waits, "the step to wait", 60, lambda: state_of(team, run, "s1"))
+        row = wait_until(waits, "the step to wait", state=lambda: state_of(team, run, "s1"))
         assert row is not None
         assert row.waiting is not None
         assert row.waiting.what == WaitingFor.NODE

@@ -33,7 +33,7 @@ def test_every_marked_pod_goes_where_its_step_is_planned(team, history):
     assert why_deviating(team) == []
     # Run and placement are deleted together: the garbage collector follows the owner.
     team.api.delete(ended)
-    wait_until(lambda: team.placement(run) is None, "the placement to be gone", 60)
+    wait_until(lambda: team.placement(run) is None, "the placement to be gone")
 
 
 def test_predictions_go_to_the_node_nearest_to_their_users(team, tmp_path):

@@ -145,7 +145,7 @@ def test_the_policy_says_whether_the_scheduler_is_alive(extender, control_plane,
     control_plane.processes[SCHEDULER].kill()
     wait_until(lambda: flags() == (False, False), "the scheduler to count as dead", state=flags)
     control_plane.restart(SCHEDULER)
-    wait_until(lambda: flags() == (True, False), "the scheduler to count again", 60.0, state=flags)
+    wait_until(lambda: flags() == (True, False), "the scheduler to count again", state=flags)
 
 
 def test_an_overdue_gate_comes_off_without_a_planner(extender, api, namespace, nodes):
