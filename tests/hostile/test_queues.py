@@ -7,7 +7,7 @@ import contextlib
 import copy
 import itertools
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
 from typing import Any
@@ -28,7 +28,6 @@ from kfp_placement_engine.readers.argo.keys import (
     INSTANCE_LABEL,
 )
 from kfp_placement_engine.readers.argo.workflow_nodes import node_id
-from kfp_placement_engine.units.quantities import parse_resource
 from kfp_placement_kube.kinds import JsonObject
 from tests.controller.end_to_end.queues import (
     annotate,
@@ -41,120 +40,34 @@ from tests.controller.end_to_end.queues import (
     wait_status,
 )
 from tests.controller.end_to_end.small_pipelines import compiled, step
-from tests.controller.end_to_end.teams import LASTING_SECONDS, Team, tidy_team
+from tests.controller.end_to_end.teams import LASTING_SECONDS, Team
 from tests.controller.hold_cases import is_held
 from tests.controlplane import housekeeping, objects
 from tests.controlplane.api import Api
-from tests.controlplane.argo import small_workflows
 from tests.controlplane.argo.small_workflows import dag, task
 from tests.controlplane.exceptions import ApiError
-from tests.controlplane.plane import ControlPlane, PlaneOptions
 from tests.controlplane.waiting import wait_until
-from tests.support.attacks import planner_memory_bytes, run_of_steps, tenant_account
-from tests.support.hidden_demands import FORGED, HIDDEN, requests, work
-from tests.support.installation import Installation, InstallationOptions
-from tests.support.manifests import a_queue
-from tests.support.taxi_cluster import taxi_nodes
+from tests.support.hidden_demands import requests, work
+from tests.support.installation import Installation
+from tests.support.queue_attacks import (
+    IS_KEPT,
+    ONE_CPU,
+    SECONDS,
+    a_run,
+    admitted,
+    create,
+    demanded_cpu,
+    denies,
+    gains_nothing,
+    pods_of,
+    wait_for_message,
+    wait_for_pod,
+)
 
-POLICY = {"engine": {"budget": "300ms"}, "defaults": {"driver": "100ms"}}
 RUNS = "argoproj.io"
-SECONDS = 3.0
-"""Time in which whatever an attack releases would begin; the queue decides within 0.1 s."""
-LARGE_STEPS, LARGE_RUNS = 6_000, 20
-MOST_MEMORY_BYTES = 300e6
-TIMEOUT_SECONDS = 300.0
 
 
-@pytest.fixture(scope="module")
-def queueing(control_plane_programs, argo_program) -> Iterator[Installation]:
-    """Queues on the three nodes of the taxi sample."""
-    options = InstallationOptions(features=("queue",), policy=POLICY, argo=argo_program)
-    with ControlPlane(PlaneOptions(simulate_pods=False)) as plane:
-        housekeeping.add_nodes(plane.api, *taxi_nodes())
-        with Installation(plane, options) as running:
-            yield running
-
-
-@pytest.fixture
-def team(queueing) -> Iterator[Team]:
-    """A namespace whose queue admits nobody yet; nobody is hurried by a deadline."""
-    for made in tidy_team(queueing):
-        set_queue(made, quota={"runs": 0}, holdDeadline="1s")
-        yield made
-
-
-@pytest.fixture
-def tenant(team) -> Api:
-    """The API server as the tenant sees it."""
-    return tenant_account(team.api, team.name)
-
-
-def a_run(team: Team, name: str, *templates: JsonObject, **spec: Any) -> JsonObject:
-    """A Workflow of the team whose entrypoint is its first template."""
-    templates = templates or (work(),)
-    made = small_workflows.workflow(*templates, entrypoint=templates[0]["name"], **spec)
-    made["metadata"] = {"name": name, "namespace": team.name}
-    del made["status"]
-    return made
-
-
-def create(tenant: Api, team: Team, name: str, *templates: JsonObject, **spec: Any) -> JsonObject:
-    return tenant.create(a_run(team, name, *templates, **spec))
-
-
-def admitted(team: Team, tenant: Api, name: str, *templates: JsonObject, **spec: Any) -> JsonObject:
-    """A run that its queue has let begin, and that Argo has begun."""
-    create(tenant, team, name, *templates, **spec)
-    released(team, name)
-    wait_until(lambda: phase(team.workflow(name)) == "Running", f"{name} to run", 60)
-    return team.workflow(name)
-
-
-def wait_for_pod(team: Team, name: str) -> None:
-    wait_until(lambda: pods_of(team, name), f"a pod of {name}", 60)
-
-
-def pods_of(team: Team, name: str) -> list[JsonObject]:
-    """The pods of a run that take something."""
-    return [
-        pod
-        for pod in team.pods()
-        if pod["metadata"]["labels"].get("workflows.argoproj.io/workflow") == name
-        and pod["status"]["phase"] in ("Pending", "Running")
-    ]
-
-
-def gains_nothing(team: Team, *names: str) -> None:
-    """Check that runs wait, and go on to do so, with no pod of them."""
-    for name in names:
-        wait_for_phase(team, name, "Waiting")
-    until = time.monotonic() + SECONDS
-    while time.monotonic() < until:
-        for name in names:
-            assert is_held(team.workflow(name)), name
-        assert team.pods() == []
-        time.sleep(0.2)
-
-
-def wait_for_message(team: Team, name: str, part: str) -> None:
-    """Wait until the RunRequest of a run says something."""
-
-    def says() -> bool:
-        return part in str(wait_status(team, name).get("message"))
-
-    wait_until(says, f"{name}: {part}", 60, lambda: request(team, name))
-
-
-def denies(account: Api, item: JsonObject, patch: JsonObject, sentence: str) -> None:
-    """Check that a patch is refused with a sentence."""
-    with pytest.raises(ApiError, match=sentence) as refused:
-        account.patch(item, patch)
-    assert refused.value.status == 422
-
-
-IS_KEPT = "a queue counts with what this run says that it needs"
 STATUS_IS_KEPT = "a queue counts with how far this run is"
-ONE_CPU = {"resources": [{"name": "cpu", "amount": "1"}]}
 
 
 def test_only_what_ends_without_a_pod_leaves_its_queue_unadmitted(team, tenant):
@@ -200,63 +113,6 @@ def test_a_termination_cannot_be_taken_back_while_the_run_is_let_go(team, tenant
     for spec in ({"shutdown": None}, {"shutdown": "Stop"}, {"activeDeadlineSeconds": 100}):
         denies(tenant, made, {"spec": spec}, IS_KEPT)
     assert team.pods() == []
-
-
-def test_what_cannot_be_read_waits_for_a_demand_that_its_queue_states(team, tenant):
-    set_queue(team, quota={"resources": [{"name": "cpu", "amount": "1"}]}, holdDeadline="1s")
-    elsewhere = {"name": "t", "template": "work"}
-    reference = a_run(team, "reference", workflowTemplateRef={"name": "t"})
-    del reference["spec"]["templates"], reference["spec"]["entrypoint"]
-    tenant.create(reference)
-    create(tenant, team, "task", dag("main", {"name": "only", "templateRef": elsewhere}))
-    create(
-        tenant,
-        team,
-        "steps",
-        dag("main", task("all", withSequence={"count": "10001"})),
-        work(),
-    )
-    hook = {"running": {"template": "large", "expression": "true"}}
-    create(tenant, team, "hooked", work(), work("3", name="large"), hooks=hook)
-    names = ["reference", "task", "steps", "hooked"]
-    gains_nothing(team, *names)
-    for name in names:
-        assert "spec.unreadable of its RunQueue" in wait_status(team, name)["message"]
-    two = {"resources": [{"name": "cpu", "amount": "2"}]}
-    team.api.patch(a_queue(team.name), {"spec": {"unreadable": two}})
-    for name in names:
-        wait_for_message(team, name, "cpu more than the whole quota")
-    gains_nothing(team, *names)
-
-
-def demanded_cpu(team: Team, name: str) -> int:
-    """Thousandths of a CPU that a run needs at once, by its RunRequest."""
-    peak = request(team, name)["spec"]["demand"]["peak"]
-    return sum(parse_resource("cpu", each["amount"]) for each in peak if each["name"] == "cpu")
-
-
-def test_a_run_that_hides_what_it_needs_waits(queueing, team, tenant):
-    """Each begins with pods of 3 CPU, or comes to that, if it is let go."""
-    set_queue(team, quota=ONE_CPU, holdDeadline="10s")
-    for name, (templates, spec) in HIDDEN.items():
-        create(tenant, team, name, *templates, **spec)
-    gains_nothing(team, *HIDDEN)
-    for name in HIDDEN:
-        assert request(team, name)["spec"].get("problem") or demanded_cpu(team, name) >= 3000, name
-    assert all(process.running for process in queueing.processes.values())
-
-
-def test_a_run_is_not_rewritten_after_its_demand_was_made(team, tenant):
-    """Whoever may rewrite it changes its demand, too."""
-    made = create(tenant, team, "grows", work("100m"))
-    wait_for_phase(team, "grows", "Waiting")
-    large = {"spec": {"templates": [work("3")]}}
-    denies(tenant, made, large, IS_KEPT)
-    team.api.patch(made, large)
-    peak = {"name": "cpu", "amount": "3"}
-    wait_until(lambda: peak in request(team, "grows")["spec"]["demand"]["peak"], "the demand")
-    set_queue(team, quota={"resources": [{"name": "cpu", "amount": "2"}]}, holdDeadline="1s")
-    gains_nothing(team, "grows")
 
 
 def test_an_admitted_run_is_not_rewritten(team, tenant):
@@ -475,81 +331,6 @@ def test_a_status_that_its_creator_writes_lets_nothing_begin(team, tenant):
     denies(tenant, held, {"metadata": {"labels": {INSTANCE_LABEL: "x"}}}, "waits in a queue")
 
 
-def from_template(team: Team, name: str, **spec: Any) -> JsonObject:
-    """A run of WorkflowTemplate `t`, which is not made here."""
-    return {**a_run(team, name), "spec": {"workflowTemplateRef": {"name": "t"}, **spec}}
-
-
-def test_a_stored_spec_that_argo_would_join_again_hides_what_a_run_needs(team, tenant):
-    """An engine may write the status of a new run: KFP's API copies Workflows of its users."""
-    set_queue(team, quota={"resources": [{"name": "cpu", "amount": "1"}]}, holdDeadline="1s")
-    templates = [work(name="small"), work("3", name="big")]
-    stored = {"entrypoint": "small", "templates": templates}
-    forms: dict[str, JsonObject] = {
-        "entry": {"entrypoint": "big"},
-        "resumed": {"entrypoint": "big", "suspend": False},
-        "handled": {"onExit": "big"},
-        "collected": {"artifactGC": {"podSpecPatch": "{}"}},
-    }
-    for name, spec in forms.items():
-        run = from_template(team, name, **spec)
-        with pytest.raises(ApiError, match="only Argo writes into the status"):
-            tenant.create({**run, "status": {"storedWorkflowTemplateSpec": stored}})
-        team.api.create({**run, "status": {"storedWorkflowTemplateSpec": stored}})
-    for name in forms:
-        wait_for_message(team, name, "spec.unreadable of its RunQueue")
-    gains_nothing(team, *forms)
-
-
-def test_a_spec_that_argo_itself_has_stored_is_read_without_doubt(team, tenant):
-    """Whatever the run's own spec says, and also once its owner has suspended and resumed it."""
-    library = small_workflows.workflow(work("0.5", seconds=600.0))
-    arguments = {"parameters": [{"name": "text", "value": "1"}]}
-    library |= {"kind": "WorkflowTemplate", "metadata": {"name": "t", "namespace": team.name}}
-    del library["status"]
-    library["spec"] |= {"entrypoint": "work", "arguments": arguments}
-    tenant.create(library)
-    own = {"parameters": [{"name": "text", "value": 0.5}]}
-    more = {"podMetadata": {"labels": {"team": "own"}}, "tolerations": [{"key": "own"}]}
-    made = tenant.create(from_template(team, "honest", arguments=own, **more))
-    wait_for_phase(team, "honest", "Waiting")
-    annotate(team, "honest", "admit")
-
-    def is_read() -> bool:
-        stated = request(team, "honest")["spec"]
-        return not stated.get("problem") and {"name": "cpu", "amount": "500m"} in stated.get(
-            "demand", {}
-        ).get("peak", [])
-
-    for suspend in (None, True, None):
-        tenant.patch(made, {"spec": {"suspend": suspend}})
-        wait_until(is_read, "its demand", 60, lambda: team.workflow("honest"))
-        until = time.monotonic() + SECONDS
-        while time.monotonic() < until:
-            assert is_read()
-            time.sleep(0.2)
-
-
-def test_pods_that_delete_artifacts_and_are_patched_hide_what_a_run_needs(team, tenant):
-    set_queue(team, quota={"resources": [{"name": "cpu", "amount": "1"}]}, holdDeadline="1s")
-    artifact = {"name": "o", "path": "/o", "s3": {"key": "x"}}
-    makes = {**work(), "outputs": {"artifacts": [artifact]}}
-    collects = {"strategy": "OnWorkflowCompletion", "podSpecPatch": requests("3")}
-    create(tenant, team, "collected", makes, artifactGC=collects)
-    wait_for_message(team, "collected", "artifactGC.podSpecPatch")
-    gains_nothing(team, "collected")
-
-
-def test_steps_that_argo_would_run_are_not_believed_to_have_ended(team, tenant):
-    set_queue(team, quota=ONE_CPU, holdDeadline="10s")
-    for name, ((templates, spec), nodes) in FORGED.items():
-        run = a_run(team, name, *templates, **spec)
-        tenant.create({**run, "status": {"phase": "Running", "nodes": nodes}})
-    gains_nothing(team, *FORGED)
-    for name in FORGED:
-        assert demanded_cpu(team, name) == 3000, name
-
-
 def test_a_new_run_has_nothing_that_only_argo_writes(team, tenant):
     step_nodes = {f"n{number}": {"id": "x", "name": "x"} for number in range(301)}
     statuses: tuple[JsonObject, ...] = (
@@ -737,22 +518,3 @@ def test_tenants_write_nothing_that_queues_decide_by(team, tenant):
             tenant.patch(item, {"status": {"phase": "Admitted", "ready": False}}, part="status")
         assert refused.value.status == 403
     gains_nothing(team, "waits")
-
-
-def test_large_runs_do_not_begin_before_the_planner_has_read_them(queueing, team, tenant):
-    """The tenant gains nothing: all wait for their turn, in little memory."""
-    set_queue(team, quota={"runs": 0}, holdDeadline="1s")
-    unknown = {f"large-{number}" for number in range(LARGE_RUNS)}
-    for name in sorted(unknown):
-        tenant.create(run_of_steps(LARGE_STEPS, name, team.name))
-    began, largest = time.monotonic(), 0
-    while unknown:
-        assert time.monotonic() - began < TIMEOUT_SECONDS, unknown
-        for name in sorted(unknown):
-            if request(team, name).get("spec", {}).get("demand"):
-                assert is_held(team.workflow(name)), name
-                unknown.discard(name)
-        largest = max(largest, planner_memory_bytes(queueing))
-        time.sleep(0.5)
-    gains_nothing(team, "large-0")
-    assert largest < MOST_MEMORY_BYTES, largest

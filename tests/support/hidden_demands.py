@@ -175,3 +175,61 @@ FORGED: Mapping[str, tuple[HiddenDemand, JsonObject]] = {
     ),
 }
 """Nodes with which Workflows are created, as if what needs 3 CPU had ended; Argo runs it."""
+
+_SUPPLIED = "{{tasks.pause.outputs.parameters.v}}"
+_PAUSE = {
+    "name": "pause",
+    "suspend": {"duration": "600"},
+    "outputs": {"parameters": [{"name": "v", "valueFrom": {"supplied": {}}}]},
+}
+_MOST = work("900m", name="most", seconds=2.0)
+_BRANCHES = [
+    task(f"b{number}", "most", depends="pause", when=f"'{_SUPPLIED}' == '{number}'")
+    for number in range(3)
+]
+_PAUSES = [
+    each
+    for number in range(3)
+    for each in (
+        task(f"p{number}", f"pause{number}"),
+        task(f"b{number}", "most", depends=f"p{number}"),
+    )
+]
+
+TAKES_MORE: Mapping[str, tuple[HiddenDemand, JsonObject]] = {
+    "branches": (
+        HiddenDemand([dag("main", task("pause", "pause"), *_BRANCHES), _PAUSE, _MOST]),
+        {"parameters": [{"name": "v", "value": "z' != 'y' || 'a", "valueFrom": {"supplied": {}}}]},
+    ),
+    "loop": (
+        HiddenDemand(
+            [
+                dag(
+                    "main",
+                    task("pause", "pause"),
+                    task("all", "most", depends="pause", withParam=_SUPPLIED),
+                ),
+                _PAUSE,
+                _MOST,
+            ]
+        ),
+        {"parameters": [{"name": "v", "value": "[1,2,3,4,5]", "valueFrom": {"supplied": {}}}]},
+    ),
+    "pauses": (
+        HiddenDemand(
+            [
+                dag("main", *_PAUSES),
+                *[
+                    {"name": f"pause{number}", "suspend": {"duration": f"{100 * (number + 1)}"}}
+                    for number in range(3)
+                ],
+                _MOST,
+            ]
+        ),
+        {},
+    ),
+}
+"""Workflows, and what is supplied to their pauses: then they need more at once than could be known.
+
+Each has at least three pods of 900m at a time.
+"""

@@ -36,6 +36,8 @@ def set_queue(team: Team, **spec: Any) -> None:
 def wait_until_none_is_held(team: Team) -> None:
     """Wait until a queue is not ready, and admission has seen it: from then on no run is held."""
     wait_until(lambda: status(team)["ready"] is False, "a dead one to be seen")
+    conditions = {each["type"]: each["status"] for each in status(team).get("conditions", [])}
+    assert conditions["Ready"] == "False"
     wait_until(lambda: not would_hold(team.api, team.name), "admission to see it")
 
 
