@@ -19,9 +19,6 @@ from kfp_placement_kube.kinds import LEASES, JsonObject, key_of
 
 Say = Callable[[str], None]
 
-CLOSED: JsonObject = {"ready": False}
-"""Smallest status of a RunQueue that holds no new runs."""
-
 
 @dataclass
 class ReleaseCounts:
@@ -36,7 +33,7 @@ class ReleaseCounts:
     failed: int = 0
 
 
-def close_queue(client: KubeClient, key: QueueKey, status: JsonObject = CLOSED) -> None:
+def close_queue(client: KubeClient, key: QueueKey, status: JsonObject) -> None:
     """Let a queue hold no more new runs, until the process `queue` opens it again.
 
     Args:

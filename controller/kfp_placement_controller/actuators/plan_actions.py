@@ -25,6 +25,7 @@ from kfp_placement_controller.kinds import PLACEMENTS, RUN_REQUESTS
 from kfp_placement_controller.learning.actions import AskMemory
 from kfp_placement_controller.metrics import STRANDED_PODS_DELETED
 from kfp_placement_controller.observed.deviations import Deviation
+from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.packages.actions import AskPackage
 from kfp_placement_controller.planning.actions import (
     Action,
@@ -40,6 +41,7 @@ from kfp_placement_controller.planning.actions import (
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.planning.gates import OpenGate
 from kfp_placement_controller.planning.rounds import PlanningRound
+from kfp_placement_controller.queueing.overdue import Silence, closed_condition, closing_patch
 from kfp_placement_engine.contract.custom_resources import (
     PipelinePlacement,
     RunRequest,
@@ -179,8 +181,7 @@ class ActionRunner:
                 case SayFindings():
                     write_findings(self.client, action.findings, self.clock())
                 case CloseQueue():
-                    close_queue(self.client, action.key)
-                    _LOG.warning("RunQueue %s/%s holds no more runs: no queue leads", *action.key)
+                    self._close(action.queue)
                 case WriteRequest():
                     _write_request(self.client, action)
                 case DeleteRequest():
@@ -189,6 +190,12 @@ class ActionRunner:
                     _LOG.warning("RunRequest %s/%s was not of this run: removed", *action.key)
         except (KubernetesError, InputError) as error:
             _LOG.warning("%s: %s", type(action).__name__, error)
+
+    def _close(self, queue: ObservedQueue) -> None:
+        status = closing_patch(queue, closed_condition(Silence()), self.clock())
+        if status is not None:
+            close_queue(self.client, queue.key, status)
+            _LOG.warning("RunQueue %s/%s holds no more runs: no queue leads", *queue.key)
 
 
 def delete_unbound(client: KubeClient, namespace: str, name: str, uid: str) -> bool:

@@ -8,6 +8,7 @@ from kfp_placement_controller.histories.actions import HistoryAction
 from kfp_placement_controller.learning.actions import AskMemory
 from kfp_placement_controller.observed.deviations import Deviation
 from kfp_placement_controller.observed.pods import ObservedPod
+from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.packages.actions import AskPackage
 from kfp_placement_controller.planning.gates import OpenGate
 from kfp_placement_controller.planning.rounds import PlanningRound
@@ -16,7 +17,7 @@ from kfp_placement_engine.contract.custom_resources import PipelinePlacement
 from kfp_placement_engine.contract.keys import OVER_BUDGET
 from kfp_placement_engine.contract.policy_status import PolicyFinding
 from kfp_placement_engine.contract.run_request import RunRequestSpec
-from kfp_placement_engine.model.keys import QueueKey, RunKey
+from kfp_placement_engine.model.keys import RunKey
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class SayFindings:
 class CloseQueue:
     """Say in the status of a RunQueue that it may hold no more runs."""
 
-    key: QueueKey
+    queue: ObservedQueue
 
 
 @dataclass(frozen=True)

@@ -137,10 +137,10 @@ class Watchdog:
         if self.queue_lease.age_seconds(monotonic_seconds) <= policy.scheduler_stale_after_seconds:
             self._closed_at.clear()
             return
-        for key in self._open_queues:
+        for key, queue in self._open_queues.items():
             if self._may_retry(self._closed_at.get(key), monotonic_seconds):
                 self._closed_at[key] = monotonic_seconds
-                yield CloseQueue(key)
+                yield CloseQueue(queue)
 
     def _may_retry(self, last_at: float | None, monotonic_seconds: float) -> bool:
         return not lasts(self.retry_seconds, last_at, monotonic_seconds)

@@ -7,6 +7,7 @@ that no step runs never. Nothing raises an error: what is malformed is for the r
 import difflib
 import functools
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from kfp_placement_engine.exceptions import InputError
@@ -81,7 +82,7 @@ class UnusedFields:
         self._file = "" if spec is None else f"{spec.place.spelled}: "
         self._seen: set[str] = set()
         self._unused: dict[tuple[str, Effect], list[Place]] = {}
-        self._unknown: dict[str, str] = {}
+        self._unknown: dict[str, tuple[str, FieldList]] = {}
         self._folded: dict[str, str] = {}
         self._removing: dict[str, None] = {}
         if spec is not None:
@@ -113,7 +114,7 @@ class UnusedFields:
             elif (folded := key.casefold()) in (names := _by_folded_name(fields)):
                 self._folded.setdefault(place.field(key[:60]).spelled, names[folded])
             else:
-                self._unknown.setdefault(place.field(key[:60]).spelled, _meant(key, fields.names))
+                self._unknown.setdefault(place.field(key[:60]).spelled, (key, fields))
 
     def _field(self, value: Any, kind: FieldType, place: Place) -> None:
         if isinstance(kind, MappingOf):
@@ -151,9 +152,13 @@ class UnusedFields:
             where = self._some(place.spelled for place in places)
             yield Notice(NOT_USED, f"{field} is not used: {effect.text} ({where})")
         if self._unknown:
-            where = self._some(f"{field}{meant}" for field, meant in self._unknown.items())
+            # Only for those that are named, since a file may have any number of them.
+            named = islice(self._unknown.items(), _MOST)
+            fields = dict.fromkeys(self._unknown, "") | {
+                field: _meant(key, known.names) for field, (key, known) in named
+            }
+            where = self._some(f"{field}{meant}" for field, meant in fields.items())
             yield Notice("unknown-field", f"unknown fields are not used: {where}")
-
         if self._folded:
             where = self._some(f"{field} for {name}" for field, name in self._folded.items())
             message = f"fields are not used whose case is another, but Argo may use them: {where}"
