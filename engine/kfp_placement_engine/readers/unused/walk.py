@@ -152,12 +152,12 @@ class UnusedFields:
             where = self._some(place.spelled for place in places)
             yield Notice(NOT_USED, f"{field} is not used: {effect.text} ({where})")
         if self._unknown:
-            # Only for those that are named, since a file may have any number of them.
-            named = islice(self._unknown.items(), _MOST)
-            fields = dict.fromkeys(self._unknown, "") | {
-                field: _meant(key, known.names) for field, (key, known) in named
+            # Only for those that the notice names: a file may have any number of them.
+            meant = {
+                place: _meant(field, fields.names)
+                for place, (field, fields) in islice(self._unknown.items(), _MOST)
             }
-            where = self._some(f"{field}{meant}" for field, meant in fields.items())
+            where = self._some(f"{place}{meant.get(place, '')}" for place in self._unknown)
             yield Notice("unknown-field", f"unknown fields are not used: {where}")
         if self._folded:
             where = self._some(f"{field} for {name}" for field, name in self._folded.items())
