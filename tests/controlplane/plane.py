@@ -176,6 +176,9 @@ class ControlPlane:
             self.processes[client].stop(_STOP_SECONDS)
         self._restart_one(_API_SERVER)
         wait_until(lists, "all kinds to be listed", self.options.start_timeout_seconds)
+        # Another kwok would wait for 40 s, until the Leases of the one before have run out.
+        for lease in self.api.list("coordination.k8s.io/v1", "Lease", "kube-node-lease"):
+            self.api.delete(lease)
         for client in clients:
             self.processes[client].start()
         for client in clients:
