@@ -170,8 +170,8 @@ def test_what_happened_while_it_could_not_watch_is_told_after_a_restart(control_
                 api.create(config_map("a", namespace, "new", watched="yes"))
                 plane.restart("kube-apiserver")
                 followed.changes.clear()
+            wait_until(lambda: len(lists) == 2, "another list", state=lambda: lists)
             followed.wait_now({"s": "2", "a": "new"})
-            assert len(lists) == 2
             after_restart = {(change.key[1], change.old, change.new) for change in followed.changes}
             assert after_restart == {
                 ("s", "1", "2"), ("g", "1", None), ("a", "1", None), ("a", None, "new")
