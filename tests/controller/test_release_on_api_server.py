@@ -12,6 +12,7 @@ from kfp_placement_engine.contract.keys import HINTS_ANNOTATION
 from kfp_placement_kube.exceptions import ForbiddenError
 from kfp_placement_kube.kinds import PODS
 from tests.controlplane import objects
+from tests.controlplane.housekeeping import wait_until_none_is_gated
 
 pytestmark = pytest.mark.usefixtures("our_kinds")
 
@@ -26,8 +27,9 @@ def client(client):
 
 
 @pytest.fixture
-def pods(client, namespace):
+def pods(client, api, namespace):
     """Gated pods: two of ours, one of them held by another too, and one of others only."""
+    wait_until_none_is_gated(api, OURS["name"])
     for name, gates in (("a", [OURS]), ("b", [KUEUE, OURS]), ("c", [KUEUE])):
         client.create(PODS, objects.pod(name, namespace, schedulingGates=gates))
 

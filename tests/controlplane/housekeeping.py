@@ -122,6 +122,16 @@ def delete_pods(api: Api, namespace: str) -> None:
     wait_until(none_left, f"the pods of {namespace} to be gone")
 
 
+def wait_until_none_is_gated(api: Api, gate: str) -> None:
+    """Wait until no pod has a gate: those of tests before go with their namespaces, in time."""
+
+    def gated() -> list[JsonObject]:
+        pods = api.list("v1", "Pod")
+        return [pod for pod in pods if {"name": gate} in pod["spec"].get("schedulingGates", ())]
+
+    wait_until(lambda: not gated(), f"no pod to have the gate {gate}", state=gated)
+
+
 @contextlib.contextmanager
 def temporary_namespace(
     api: Api, name: str, labels: Mapping[str, str] | None = None

@@ -47,7 +47,7 @@ class PlaneOptions:
     users: tuple[User, ...] = ()
     api_server_flags: tuple[str, ...] = ()
     controller_manager_flags: tuple[str, ...] = ()
-    start_timeout_seconds: float = 60.0
+    start_timeout_seconds: float = 120.0
 
 
 class ControlPlane:

@@ -89,7 +89,7 @@ class InstallationOptions:
     argo: ArgoProgram | None = None
     stand_ins: bool = True
     python: str = sys.executable
-    start_timeout_seconds: float = 60.0
+    start_timeout_seconds: float = 120.0
 
 
 class Installation(ClusterOfRuns):

@@ -264,6 +264,7 @@ def test_watch_is_interrupted_and_times_out(control_plane, namespace):
 @pytest.mark.usefixtures("policy")
 @pytest.mark.usefixtures("created")
 def test_release_of_gated_pods(live, api, add_nodes, namespace):
+    housekeeping.wait_until_none_is_gated(api, PLAN_GATE)
     add_nodes(objects.node("cloud"))
     others = [{"name": "example.com/hold"}]
     for name, gates in (("ours", []), ("both", others)):
