@@ -23,17 +23,19 @@ from tests.controlplane.argo.small_workflows import dag, task
 from tests.controlplane.exceptions import ApiError
 from tests.controlplane.waiting import wait_until
 from tests.support.attacks import planner_memory_bytes, run_of_steps
-from tests.support.hidden_demands import FORGED, HIDDEN, TAKES_MORE, requests, work
+from tests.support.hidden_demands import ANSWER, FORGED, HIDDEN, TAKES_MORE, WAIT, requests, work
 from tests.support.manifests import a_queue
 from tests.support.queue_attacks import (
     IS_KEPT,
     ONE_CPU,
     SECONDS,
     a_run,
+    admitted,
     create,
     demanded_cpu,
     denies,
     gains_nothing,
+    pods_made_of,
     pods_of,
     wait_for_message,
 )
@@ -193,7 +195,8 @@ def test_what_a_run_takes_beyond_its_demand_is_limited_by_a_resource_quota(
     team, tenant, name, argo_program
 ):
     """The tenant gains nothing: its pods wait for each other, and its run ends nevertheless."""
-    set_queue(team, quota={"resources": [{"name": "cpu", "amount": "3"}]}, holdDeadline="60s")
+    # A quota of CPU would keep these runs waiting.
+    set_queue(team, quota={"runs": 1}, holdDeadline="60s")
     limit_cpu(team, "1")
     (templates, spec), supplied = TAKES_MORE[name]
     if supplied and argo_program is None:
@@ -215,6 +218,34 @@ def test_what_a_run_takes_beyond_its_demand_is_limited_by_a_resource_quota(
         time.sleep(0.2)
     assert phase(team.workflow(name)) == "Succeeded"
     assert len(team.pods()) >= 3
+
+
+def test_what_is_known_only_at_run_time_takes_no_more_than_the_quota(team, tenant, argo_program):
+    """Twelve items of a loop that is planned with three, supplied while another run waits."""
+    if argo_program is None:
+        pytest.skip("the stand-in of Argo knows no supplied values (--argo-controller)")
+    set_queue(team, quota={"resources": [{"name": "cpu", "amount": "3"}]}, holdDeadline="60s")
+    loop = task("all", "one", depends="w", withParam=ANSWER)
+    one = work("900m", name="one", seconds=1.0)
+    tasks = dag("main", task("w", "w"), loop, parallelism=3)
+    made = admitted(team, tenant, "wide", tasks, WAIT, one)
+    create(tenant, team, "next", work("900m"))
+    wait_for_message(team, "next", "lacks 600m cpu of the quota")
+
+    def pauses() -> list[str]:
+        nodes = team.workflow("wide")["status"].get("nodes", {})
+        return [key for key, node in nodes.items() if node["type"] == "Suspend"]
+
+    wait_until(pauses, "it to pause", 60)
+    items = {"name": "x", "value": str([*range(12)]), "valueFrom": {"supplied": {}}}
+    supplied = {"phase": "Succeeded", "outputs": {"parameters": [items]}}
+    tenant.patch(made, {"status": {"nodes": dict.fromkeys(pauses(), supplied)}})
+    until, most = time.monotonic() + TIMEOUT_SECONDS, 0
+    while phase(team.workflow("next")) != "Succeeded":
+        assert time.monotonic() < until, team.workflow("wide")["status"]
+        most = max(most, requested_cpu(team, "wide") + requested_cpu(team, "next"))
+    assert len(pods_made_of(team, "wide")) == 12
+    assert 900 <= most <= 3000
 
 
 def limit_cpu(team: Team, amount: str) -> None:

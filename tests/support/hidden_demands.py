@@ -1,7 +1,7 @@
 """Workflows that need 3 CPU, and are written so that it is hard to see."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -68,6 +68,27 @@ _FROM_CONFIG_MAP = {
 }
 _LATER = "{{=asInt(retries) < 1 ? '100m' : '3'}}"
 _THIRTY = {"count": "30"}
+_NAMED = {"parameters": [{"name": "x", "valueFrom": {"supplied": {}}}]}
+WAIT: JsonObject = {"name": "w", "suspend": {}, "outputs": _NAMED}
+"""A pause, after which whoever resumes the run supplies a value."""
+ANSWER = "{{tasks.w.outputs.parameters.x}}"
+_ONE = work("900m", name="one")
+_BESIDE = [f"b{n}" for n in range(8)]
+_NOTED = {"workflowMetadata": {"annotations": {"go": "100m", "all": "[]"}}}
+
+
+def _if_answered(name: str) -> JsonObject:
+    """A task that runs for one answer, or for all if the answer is written so."""
+    return task(name, "one", depends="w", when=f"'{ANSWER}' == '{name}'")
+
+
+def _one_after_each(before: Iterable[JsonObject]) -> HiddenDemand:
+    """Steps that nothing orders but how long each of these templates takes before them."""
+    templates = [*before]
+    first = [task(each["name"], each["name"]) for each in templates]
+    then = [task(f"{each['name']}-b", "one", depends=each["name"]) for each in templates]
+    return HiddenDemand([dag("main", *first, *then), *templates, _ONE])
+
 
 HIDDEN: Mapping[str, HiddenDemand] = {
     # Fields that Go finds without regard to case.
@@ -125,6 +146,44 @@ HIDDEN: Mapping[str, HiddenDemand] = {
     ),
     "agent": HiddenDemand(
         [{"name": "call", "http": {"url": "http://x"}}], {"podSpecPatch": requests(NEEDED_CPU)}
+    ),
+    # More pods at once than by the plan, by what is known only later.
+    "exclusive": HiddenDemand(
+        [dag("main", task("w", "w"), *map(_if_answered, _BESIDE)), WAIT, _ONE],
+    ),
+    "pauses": _one_after_each(
+        {"name": f"{name}-p", "suspend": {"duration": f"{100 * number}s"}}
+        for number, name in enumerate(_BESIDE)
+    ),
+    "run-times": _one_after_each(
+        work("10m", 100.0 * number, f"{name}-p") for number, name in enumerate(_BESIDE)
+    ),
+    "loop": HiddenDemand(
+        [
+            dag("main", task("w", "w"), task("all", depends="w", withParam=ANSWER)),
+            WAIT,
+            work(),
+        ]
+    ),
+    "annotation": HiddenDemand(
+        [dag("main", task("a", arguments=arguments(v="{{workflow.annotations.go}}"))), _BY_INPUT],
+        _NOTED,
+    ),
+    "annotated-loop": HiddenDemand(
+        [
+            dag("main", task("a"), task("b", "big", withParam="{{workflow.annotations.all}}")),
+            work(),
+            _BIG,
+        ],
+        _NOTED,
+    ),
+    "annotated-condition": HiddenDemand(
+        [
+            dag("main", task("a"), task("b", "big", when="{{workflow.annotations.go}} == yes")),
+            work(),
+            _BIG,
+        ],
+        _NOTED,
     ),
     "sidecar": HiddenDemand([work(sidecars=[{**_BIG["container"], "name": "beside"}])]),
     "defaults": HiddenDemand([work()], {"templateDefaults": {"podSpecPatch": requests("3")}}),

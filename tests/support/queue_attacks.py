@@ -51,14 +51,16 @@ def wait_for_pod(team: Team, name: str) -> None:
     wait_until(lambda: pods_of(team, name), f"a pod of {name}", 60)
 
 
+def pods_made_of(team: Team, name: str) -> list[JsonObject]:
+    """The pods of a run, whether they have ended or not."""
+    label = "workflows.argoproj.io/workflow"
+    return [pod for pod in team.pods() if pod["metadata"]["labels"].get(label) == name]
+
+
 def pods_of(team: Team, name: str) -> list[JsonObject]:
     """The pods of a run that take something."""
-    return [
-        pod
-        for pod in team.pods()
-        if pod["metadata"]["labels"].get("workflows.argoproj.io/workflow") == name
-        and pod["status"]["phase"] in ("Pending", "Running")
-    ]
+    live = ("Pending", "Running")
+    return [pod for pod in pods_made_of(team, name) if pod["status"]["phase"] in live]
 
 
 def gains_nothing(team: Team, *names: str) -> None:
@@ -96,6 +98,7 @@ ONE_CPU = {"resources": [{"name": "cpu", "amount": "1"}]}
 
 
 def demanded_cpu(team: Team, name: str) -> int:
-    """Thousandths of a CPU that a run needs at once, by its RunRequest."""
-    peak = request(team, name)["spec"]["demand"]["peak"]
-    return sum(parse_resource("cpu", each["amount"]) for each in peak if each["name"] == "cpu")
+    """Thousandths of a CPU that a run may take at once, by its RunRequest."""
+    demand = request(team, name)["spec"]["demand"]
+    amounts = demand.get("most") or demand["peak"]
+    return sum(parse_resource("cpu", each["amount"]) for each in amounts if each["name"] == "cpu")

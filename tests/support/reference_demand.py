@@ -53,7 +53,7 @@ def begun(graph: RunGraph, names: Collection[str]) -> set[str]:
         while group:
             groups.add(group)
             group = parents[group]
-        groups.add("")
+        groups.add("root")
     return groups
 
 

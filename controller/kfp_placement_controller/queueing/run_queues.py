@@ -76,7 +76,8 @@ class RunQueues:
         if stated is None:
             return replace(run, demand=None) if run.is_waiting else run
         part = run.demand or Demand()
-        return replace(run, demand=replace(part, peak=plus(part.peak, stated)))
+        peak, most = plus(part.peak, stated), plus(part.of_quota, stated)
+        return replace(run, demand=replace(part, peak=peak, most=most))
 
     def stated_text(self, key: QueueKey) -> str:
         """Return what a run counts with of which not all can be read."""

@@ -64,7 +64,7 @@ class Situation:
         draining: runs that wait or have ended, and still have pods.
         queues: the RunQueues.
         nodes: room of each node for runs.
-        beyond: amounts that pods of admitted runs request beyond the demand of their runs.
+        beyond: amounts that pods of admitted runs request beyond what these may.
         requests: all RunRequests, also of runs that have ended or take no part.
         planner_problem: reason why no planner says what runs need, or "".
         fixed: admitted runs whose objects refuse to be changed: they cannot be stopped.
@@ -141,7 +141,7 @@ def _beyond(
 ) -> Iterator[tuple[RunKey, Resources]]:
     """Yield the admitted runs with pods that request more than the demand, and how much more."""
     for run in admitted:
-        demand = {} if run.demand is None else run.demand.peak
+        demand = {} if run.demand is None else run.demand.of_quota
         taken = room.taken_by_pods(run.as_pods_name_it)
         if over := {name: more for name, more in minus(taken, demand).items() if more > 0}:
             yield run.key, over

@@ -130,6 +130,9 @@ class RunDemand(ResourceModel):
     gangs: tuple[Gang, ...] = Field(default=(), max_length=MAX_GANGS)
     """Pods that must run together: the peak of each shape."""
 
+    most: ResourceAmounts = ()
+    """The most at once, whatever time steps take; empty = as `peak`."""
+
     def to_demand(self) -> Demand:
         """Return the demand in canonical units."""
         return Demand(
@@ -138,6 +141,7 @@ class RunDemand(ResourceModel):
                 each.name: resources_of(each.amounts) for each in self.accelerator_shares
             },
             gangs=tuple(PodGroup(each.count, resources_of(each.requests)) for each in self.gangs),
+            most=resources_of(self.most),
         )
 
 
@@ -160,7 +164,12 @@ def run_demand(demand: Demand) -> RunDemand:
     Raises:
         LimitError: the demand lists more than a RunRequest can hold.
     """
-    lists = (demand.peak, demand.accelerator_shares, *(each.requests for each in demand.gangs))
+    lists = (
+        demand.peak,
+        demand.most,
+        demand.accelerator_shares,
+        *(each.requests for each in demand.gangs),
+    )
     refuse_more_than_fits(max(map(len, lists)), len(demand.gangs))
     try:
         return RunDemand(
@@ -172,6 +181,7 @@ def run_demand(demand: Demand) -> RunDemand:
             gangs=tuple(
                 Gang(count=each.count, requests=amounts_of(each.requests)) for each in demand.gangs
             ),
+            most=amounts_of(demand.most),
         )
     except ValidationError as error:
         raise LimitError(f"a RunRequest cannot hold what the run requests: {error}") from error

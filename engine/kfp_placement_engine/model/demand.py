@@ -39,8 +39,16 @@ class Demand:
             resource): peak of every resource over the pods with it, by accelerator.
         gangs: pods of steps that make workers, with the pod of the step itself: they work only
             when all of them run, so they are never overcommitted. The peak of each shape.
+        most: the most that the run may take at once of each resource, whatever time its steps take
+            and whichever conditions hold; {} = as `peak`.
     """
 
     peak: Resources = field(default_factory=dict)
     accelerator_shares: Mapping[str, Resources] = field(default_factory=dict)
     gangs: tuple[PodGroup, ...] = ()
+    most: Resources = field(default_factory=dict)
+
+    @property
+    def of_quota(self) -> Resources:
+        """The amounts that count against a quota: no run takes more, whatever its author does."""
+        return {**self.peak, **self.most}

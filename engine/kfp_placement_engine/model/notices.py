@@ -10,6 +10,9 @@ NOT_USED = "not-used"
 HIDDEN_DEMAND = "hidden-demand"
 """Code of notices about what a run's file says of its pods, and a plan does not have."""
 
+UNLIMITED_LOOP = "unlimited-loop"
+"""Code of notices about loops of which any number of iterations may run at once."""
+
 RECURSIVE_TEMPLATE = "recursive-template"
 """Code of notices about templates that call themselves."""
 
@@ -60,6 +63,7 @@ _HIDING_DEMAND = frozenset(
         "template-elsewhere",
         "unknown-patch",
         "unknown-resources",
+        UNLIMITED_LOOP,
     }
 )
 """Codes of notices that pods request more than the run's file says."""

@@ -3,15 +3,17 @@
 Pods take what they request from their start to their end; one that ends at a moment frees its room
 before another starts. Every resource has its own peak over time. Where branches exclude each other,
 the outcome that takes most counts. What runs only after a failure counts as if it always ran, since
-whoever writes a run decides whether it fails.
+whoever writes a run decides whether it fails. Beside it stands the most that the run may take,
+whatever time its steps take.
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
+from kfp_placement_engine.bounds.precedence import PodName, precedence_of
 from kfp_placement_engine.contract.run_request import refuse_more_than_fits
 from kfp_placement_engine.lowering.activities import ROOT_NAME
 from kfp_placement_engine.lowering.branches import (
@@ -62,6 +64,12 @@ class DemandProfile:
         self._pods = _table(rows)
         self._owners = tuple(row.owner for row in rows)
         self._drivers = len(drivers)
+        self._from_cache = np.array([row.is_cached for row in rows], np.bool_)
+        self._precedence = precedence_of(graph)
+        node_of = self._precedence.node_of
+        self._nodes = [
+            node_of[PodName(row.owner, number < self._drivers)] for number, row in enumerate(rows)
+        ]
 
     def left(self, ended: Collection[str] = (), running: Collection[str] = ()) -> Demand:
         """Return the demand of the steps that are left.
@@ -76,6 +84,8 @@ class DemandProfile:
         steps before it have ended, and so do the steps after it. No run can do with less than its
         largest pod, so a pod that takes no time counts as well, on its own unless it runs now.
 
+        In `most`, no time counts and nothing comes from the cache.
+
         Args:
             ended: names of the steps that do not need room any more.
             running: names of the steps that run now.
@@ -83,13 +93,25 @@ class DemandProfile:
         Raises:
             LimitError: the demand lists more than a RunRequest can hold.
         """
-        begun = {group for name in (*ended, *running) for group in ("", *enclosing(name), name)}
+        begun = {group for name in (*ended, *running) for group in (*enclosing(name), name)}
+        begun |= {ROOT_NAME} if begun else set()
         over = [
             owner in (begun if row < self._drivers else ended)
             for row, owner in enumerate(self._owners)
         ]
         runs = [owner in running and row >= self._drivers for row, owner in enumerate(self._owners)]
-        return self._pods.left(np.array(over, np.bool_), np.array(runs, np.bool_)).demand()
+        is_over = np.array(over, np.bool_)
+        planned = self._pods.left(is_over | self._from_cache, np.array(runs, np.bool_)).demand()
+        most = self._most(~is_over)
+        return replace(planned, most={} if most == planned.peak else most)
+
+    def _most(self, left: Booleans) -> dict[str, int]:
+        """Return the most that rows may take at once of each resource, whatever their times are."""
+        taken = np.zeros((self._precedence.nodes, len(self._pods.names)), np.int64)
+        np.add.at(taken, self._nodes, self._pods.amounts * (self._pods.count * left)[:, None])
+        columns = zip(self._pods.names, taken.T.tolist(), strict=True)
+        scope = self._precedence.scope
+        return without_zeros({name: scope.most_at_once(column, {}) for name, column in columns})
 
 
 def _without_failures(path: Path) -> Path:
@@ -107,6 +129,7 @@ class _Row(NamedTuple):
         pods: number of pods.
         in_gang: whether they work only together with others.
         path: branches around the step, outermost first.
+        is_cached: whether the plan takes the step from the cache, so that no pod is made.
     """
 
     owner: str
@@ -116,6 +139,7 @@ class _Row(NamedTuple):
     pods: int = 1
     in_gang: bool = False
     path: Path = ()
+    is_cached: bool = False
 
 
 def _pods_of(plan: Plan, graph: RunGraph) -> Iterator[_Row]:
@@ -132,13 +156,21 @@ def _pods_of(plan: Plan, graph: RunGraph) -> Iterator[_Row]:
         if start is None or end is None:
             continue
         ends[step.name] = end
-        if not step.needs_node:
+        if not step.spec.kind.has_pod:
             continue
         made = workers.get(step.name, ())
-        path = step.spec.branches
-        yield _Row(step.name, start, end, step.requests, in_gang=bool(made), path=path)
+        row = _Row(
+            step.name,
+            start,
+            end,
+            step.requests,
+            in_gang=bool(made),
+            path=step.spec.branches,
+            is_cached=step.is_cached,
+        )
+        yield row
         for group in made:
-            yield _Row(step.name, start, end, group.requests, group.count, in_gang=True, path=path)
+            yield row._replace(requests=group.requests, pods=group.count)
 
 
 @dataclass(frozen=True)

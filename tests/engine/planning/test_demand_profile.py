@@ -13,12 +13,22 @@ from hypothesis import strategies as st
 from benchmarks.made_up_runs import Shape, made_up_cluster, made_up_run
 from kfp_placement_engine import Plan, PlannedStep, PlanOptions, ProgressState, RunGraph, plan_runs
 from kfp_placement_engine.exceptions import LimitError
+from kfp_placement_engine.model.concurrency import Branch, ConcurrencyLimit
 from kfp_placement_engine.model.demand import Demand, PodGroup
+from kfp_placement_engine.model.run_graph import Group, GroupKind
 from kfp_placement_engine.planning.demand_profile import DemandProfile, _Table
 from kfp_placement_engine.plans.planned_step import PlannedDriver
 from tests.engine.planning.begun_runs import OVERRUN, begun_cases
 from tests.engine.planning.random_runs import cases
-from tests.support.builders import ROUND_NUMBERS, a_cluster, a_node, a_run, a_step, plan_of
+from tests.support.builders import (
+    ROUND_NUMBERS,
+    a_cluster,
+    a_kfp_run,
+    a_node,
+    a_run,
+    a_step,
+    plan_of,
+)
 from tests.support.plans import a_plan, unplaced_step
 from tests.support.plans import a_step as a_row
 from tests.support.reference_demand import comparable, reference_demand
@@ -149,7 +159,8 @@ def planned(*steps: PlannedStep, **changes: Any) -> tuple[Plan, RunGraph]:
 
 def test_drivers_count_beside_steps():
     driver = PlannedDriver("train", "node-0", 10.0, 20.0)
-    plan, run = planned(a_row(requests={"cpu": 1000}), drivers=(driver,))
+    plan, _ = planned(a_row(requests={"cpu": 1000}), drivers=(driver,))
+    run = a_kfp_run(a_step("train"))
     assert DemandProfile(plan, run).left().peak == {"cpu": 1100, "memory": 64 * 2**20, "pods": 2}
 
 
@@ -203,12 +214,17 @@ def test_steps_that_run_now_do_so_together_whatever_was_planned():
 
 def test_a_driver_counts_until_its_step_or_a_step_of_its_group_begins():
     """Those of the root, a loop, an iteration and the step, all at once; then another's."""
-    names = ("", "loop", "loop[0]", "loop[0].train", "loop[1]")
+    names = ("root", "loop", "loop[0]", "loop[0].train", "loop[1]")
     drivers = tuple(PlannedDriver(name, "node-0", 0.0, 60.0) for name in names)
-    plan, run = planned(
+    plan, _ = planned(
         a_row("loop[0].train", requests={"cpu": 7}),
         a_row("loop[1].train", requests={"cpu": 7}),
         drivers=drivers,
+    )
+    iterations = [Group(f"loop[{n}]", GroupKind.ITERATION, "loop") for n in range(2)]
+    run = a_kfp_run(
+        *(a_step(f"{each.name}.train", group=each.name) for each in iterations),
+        groups=[Group("loop", GroupKind.LOOP, ""), *iterations],
     )
     profile = DemandProfile(plan, run)
     assert profile.left().peak["cpu"] == 514
@@ -243,6 +259,37 @@ def test_what_runs_only_after_a_failure_counts_as_if_it_ran():
     profile = DemandProfile(plan, run)
     assert profile.left().peak == {"cpu": 5000, "pods": 2}
     assert profile.left(["train", "again"]).peak == {"cpu": 2000, "pods": 1}
+
+
+def test_the_most_at_once_counts_no_times():
+    """Four steps after steps that their author says take longer and longer."""
+    firsts = [a_step(f"first-{n}", seconds=100.0 * n or 1, cpu=0.1) for n in range(4)]
+    run = a_run(*firsts, *(a_step(f"then-{n}", f"first-{n}", cpu=1) for n in range(4)))
+    plan = quick(run, a_cluster(a_node(cpu=64)), assumptions=ROUND_NUMBERS)
+    demand = DemandProfile(plan, run).left()
+    assert demand.peak["cpu"] < 4000
+    assert demand.of_quota == {**demand.peak, "cpu": 4000}
+    ended = ["first-0", "then-0", "first-1"]
+    assert DemandProfile(plan, run).left(ended).of_quota["cpu"] == 3000
+
+
+@pytest.mark.parametrize("by_kfp", [True, False])
+def test_conditions_exclude_steps_from_the_most_at_once_only_where_kfp_decides_them(by_kfp):
+    """A tenant supplies values for which several conditions of Argo are true."""
+    branches = [(Branch("coin", name),) for name in "ab"]
+    steps = [a_step(each.name, branches=(each,), cpu=2) for (each,) in branches]
+    run = a_kfp_run(*steps) if by_kfp else a_run(*steps)
+    plan = quick(run, a_cluster(a_node(cpu=64)), assumptions=ROUND_NUMBERS)
+    demand = DemandProfile(plan, run).left()
+    assert (demand.peak["cpu"], demand.of_quota["cpu"]) == (2000, 2000 if by_kfp else 4000)
+
+
+def test_a_limit_of_the_run_limits_the_most_at_once():
+    names = [f"s{n}" for n in range(6)]
+    limit = ConcurrencyLimit("parallelism", 2, tuple((name,) for name in names))
+    run = a_run(*(a_step(name, cpu=1) for name in names), limits=(limit,))
+    plan = quick(run, a_cluster(a_node(cpu=64)), assumptions=ROUND_NUMBERS)
+    assert DemandProfile(plan, run).left().of_quota["cpu"] == 2000
 
 
 def test_an_empty_plan_needs_nothing():

@@ -4,20 +4,22 @@ from collections import Counter, defaultdict
 from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from kfp_placement_controller.queueing.backend import BY_REQUEST, Decisions
 from kfp_placement_controller.queueing.builtin.decision import Decision
 from kfp_placement_controller.queueing.builtin.simulation import QueueSimulation
 from kfp_placement_controller.queueing.requested_run import RequestedRun
-from kfp_placement_controller.queueing.runs import AdmittedRun, WaitingRun
+from kfp_placement_controller.queueing.runs import NO_RULES, AdmittedRun, Rules, WaitingRun
 from kfp_placement_controller.queueing.situation import DrainingRun, Situation
 from kfp_placement_engine.contract.run_queue import QueueBackend
 from kfp_placement_engine.model.demand import Demand
 from kfp_placement_engine.model.keys import QueueKey
-from kfp_placement_engine.units.resources import add_to
+from kfp_placement_engine.units.resources import Resources, add_to
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import Kind
+
+RunT = TypeVar("RunT", WaitingRun, AdmittedRun)
 
 _DRAINING_SHARE = 0.1
 """Share of a stopped run's remaining time after which its running steps are expected to end."""
@@ -38,21 +40,41 @@ class BuiltinBackend:
         draining = situation.draining.values()
         preemptors = {each.run.preempted_for for each in draining}
         preemptors |= {run.preempted_for for run in situation.waiting}
-        waiting = [_as_waiting(run, situation, preemptors) for run in own_runs]
-        admitted = [_as_admitted(run, situation, now) for run in situation.admitted]
+        there: dict[str, int] = {}
+        for each in nodes:
+            add_to(there, each)
+        waiting = [
+            _within_cluster(_as_waiting(run, situation, preemptors), there, rules)
+            for run in own_runs
+        ]
+        admitted = [
+            _within_cluster(_as_admitted(run, situation, now), there, rules)
+            for run in situation.admitted
+        ]
         admitted += [_as_draining(each, situation, now) for each in draining]
         uids = {run.key: run.observed.owner.uid for run in own_runs}
         decision = Decision.of(waiting, admitted, uids, rules, nodes, now)
         used = defaultdict[QueueKey, Counter[str]](Counter)
-        for each in admitted:
-            add_to(used[each.queue], each.demand.peak)
-            add_to(used[each.queue], each.beyond or {})
+        for run in admitted:
+            add_to(used[run.queue], run.demand.of_quota)
+            add_to(used[run.queue], run.beyond or {})
         return Decisions(
             verdicts={verdict.key: verdict for verdict in decision.verdicts},
             stops=decision.stops,
             used=used,
             simulations=(QueueSimulation(decision.held, decision.taking, rules, nodes),),
         )
+
+
+def _within_cluster(run: RunT, there: Resources, rules: Rules) -> RunT:
+    """Return a run without what it could take at once if the cluster had more nodes."""
+    demand = run.demand
+    there = {**there, **(rules.get(run.queue, NO_RULES).capacity or {})}
+    most = {
+        name: max(min(each, there.get(name, 0)), demand.peak.get(name, 0))
+        for name, each in demand.most.items()
+    }
+    return replace(run, demand=replace(demand, most=most)) if most else run
 
 
 def _as_waiting(run: RequestedRun, situation: Situation, preemptors: Collection[str]) -> WaitingRun:

@@ -189,7 +189,7 @@ class Reservations:
         if run.demand.gangs and not self._is_packed:
             self._pack()
         rules = self._rules.get(run.queue, NO_RULES)
-        needs = {**run.demand.peak, RUNS: 1}
+        needs = {**run.demand.of_quota, RUNS: 1}
         quota = {**rules.quota, **({} if rules.max_runs is None else {RUNS: rules.max_runs})}
         return (
             _over(Rule.QUOTA_SIZE, needs, {}, quota)
@@ -223,7 +223,7 @@ class Reservations:
 
     def _count_in_queue(self, run: WaitingRun | AdmittedRun, sign: int) -> None:
         change = add_to if sign > 0 else subtract_from
-        change(self._by_queue[run.queue], {**run.demand.peak, RUNS: 1})
+        change(self._by_queue[run.queue], {**run.demand.of_quota, RUNS: 1})
         if isinstance(run, AdmittedRun) and run.beyond:
             change(self._by_queue[run.queue], run.beyond)
 

@@ -30,6 +30,10 @@ _OTHER_STEPS = (
     "its spec does not ask for the steps in its status: as soon as somebody suspends or resumes the"
     " run, Argo joins both again"
 )
+_NOT_BY_KFP = (
+    "it looks as if KFP had made it, but refers to a template, as nothing of KFP does: what its"
+    " drivers ask for is not known"
+)
 _NOT_OF_RUN = "the package is not of this run, which is planned by its outline"
 
 
@@ -83,6 +87,9 @@ def _read_spec(
     unknown = _unknown_versions(workflow.text("apiVersion"), dialect)
     notices = [Notice("unknown-version", text) for text in unknown]
     notices += [Notice("ignored-objects", text) for text in options.templates.unread]
+
+    if dialect.is_kfp and workflow.flat("spec").get("workflowTemplateRef") is not None:
+        notices.append(Notice(HIDDEN_DEMAND, _NOT_BY_KFP))
 
     def read(package: RawMapping | None) -> RunGraph:
         if dialect.is_kfp:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from kfp_placement_engine.model.history import text_digest
+from kfp_placement_engine.model.notices import UNLIMITED_LOOP
 from kfp_placement_engine.model.run_graph import GroupKind, RunGraph
 from kfp_placement_engine.model.step_names import task_of
 from kfp_placement_engine.readers.expansion.loop_widths import LoopWidths
@@ -206,6 +207,8 @@ class _Expander:
         width = self._widths.width(
             name, task_of(name), items, task.display_name, parameter, is_unread
         )
+        if items is None and self._tree.drivers is Drivers.NONE:
+            self._check_limited(task_of(name), width.iterations, position.child_of)
         position = self._run.add_group(
             name,
             GroupKind.LOOP,
@@ -242,6 +245,20 @@ class _Expander:
         if not iterations:
             self._run.leave_out(task, position.prefix)
         return LoopResult(iterations, position.upstream)
+
+    def _check_limited(self, name: str, iterations: int, child_of: int) -> None:
+        """Note a loop of which more iterations may run at once than are planned.
+
+        In runs of KFP drivers make the iterations, and say their number before any of their steps.
+        """
+        if not self._limits.limits_children(child_of, iterations):
+            limit = f"a parallelism of at most {iterations}" if iterations else "a parallelism"
+            self._notices.add(
+                UNLIMITED_LOOP,
+                "how many of its iterations run at once is known only at run time; where a queue"
+                f" must know it, give its template or the Workflow {limit}",
+                name,
+            )
 
     def _items(self, task: Task, loop: Loop, value: Value, name: str) -> list[Any] | None:
         """Return the items of a loop, one if the run fails there; None = known only at run time."""

@@ -67,6 +67,16 @@ class RunLimits:
         self._children.append(_Open(name, dag.parallelism, True, []))
         return len(self._children) - 1
 
+    def limits_children(self, limit: int, count: int) -> bool:
+        """Return whether at most this many children of a DAG are under way at once.
+
+        Args:
+            limit: number of the limit of the DAG; -1 = it has none.
+            count: the number of children.
+        """
+        own = self._children[limit].most if limit >= 0 else 0
+        return any(0 < most <= count for most in (own, self._tree.parallelism))
+
     def locks_of(self, locks: Iterable[Lock], scope: Scope, around: Names, task: str) -> Names:
         """Return the names of locks that are taken together, whose limits are known.
 

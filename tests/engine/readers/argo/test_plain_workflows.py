@@ -165,9 +165,10 @@ def test_fields_that_an_item_lacks_are_refused():
     ],
 )
 def test_items_that_are_not_computed_here_are_not_called_unknown_until_run_time(value, why):
-    (notice,) = read_tasks(task("A", withParam=value)).notices
+    notice, unlimited = read_tasks(task("A", withParam=value)).notices
     assert notice.code == "loop-width-assumed"
     assert f"iterations is {why}" in notice.message
+    assert unlimited.code == "unlimited-loop"
 
 
 @pytest.mark.parametrize("when", [True, False, 1])
@@ -214,8 +215,24 @@ def test_a_loop_over_an_output_has_an_assumed_width_and_waits():
     graph = read_tasks(task("list"), each)
     assert [step.assumed for step in graph.steps] == [False, True, True, True]
     assert graph.step("each[2]").depends_on == ("list",)
-    assert notice_codes(graph) == ["loop-width-assumed"]
-    assert len(read_tasks(task("list"), each, loop_widths={"each": 1}).steps) == 2
+    assert notice_codes(graph) == ["loop-width-assumed", "unlimited-loop"]
+    given = read_tasks(task("list"), each, loop_widths={"each": 1})
+    assert len(given.steps) == 2
+    # Whoever gives a width may be wrong.
+    assert notice_codes(given) == ["unlimited-loop"]
+
+
+@pytest.mark.parametrize(("most", "is_limited"), [(2, True), (3, True), (4, False)])
+@pytest.mark.parametrize("of_workflow", [True, False])
+def test_a_loop_over_an_output_is_limited_by_a_parallelism_that_its_plan_reaches(
+    most, is_limited, of_workflow
+):
+    each = task("each", withParam="{{tasks.list.outputs.result}}")
+    template = dag(task("list"), each)
+    own = {} if of_workflow else {"parallelism": most}
+    spec = {"parallelism": most} if of_workflow else {}
+    codes = notice_codes(read([{**template, **own}, WORK], **spec))
+    assert ("unlimited-loop" not in codes) == is_limited
 
 
 def test_conditions_and_exit_handlers_are_marked():
@@ -527,33 +544,29 @@ def test_a_workflow_template_may_be_given_parameters_that_it_does_not_have():
 @pytest.mark.parametrize(
     ("tag", "value"),
     [
-        ("labels.team", "ml"),
-        ("labels.tier", "gold"),
-        ("annotations.mode", "full"),
         ("serviceAccountName", "runner"),
         ("priority", "7"),
         ("namespace", "lab"),
     ],
 )
 def test_what_a_workflow_says_of_itself_decides_conditions(tag, value):
-    metadata = {
-        "generateName": "flow-",
-        "namespace": "lab",
-        "labels": {"team": "ml", "tier": "silver"},
-        "annotations": {"mode": "full"},
-    }
+    metadata = {"generateName": "flow-", "namespace": "lab"}
     tasks = [
         task("yes", when=f"{{{{workflow.{tag}}}}} == {value}"),
         task("no", when=f"{{{{workflow.{tag}}}}} != {value}"),
     ]
-    graph = read(
-        [dag(*tasks), WORK],
-        metadata=metadata,
-        serviceAccountName="runner",
-        priority=7,
-        workflowMetadata={"labels": {"tier": "gold"}},
-    )
+    graph = read([dag(*tasks), WORK], metadata=metadata, serviceAccountName="runner", priority=7)
     assert [step.name for step in graph.steps] == ["yes"]
+
+
+@pytest.mark.parametrize("kind", ["labels", "annotations"])
+def test_labels_and_annotations_decide_nothing_since_they_may_be_changed_later(kind):
+    tag = f"{{{{workflow.{kind}.x}}}}"
+    both = [task("yes", when=f"{tag} == 1"), task("no", when=f"{tag} != 1")]
+    stated = {kind: {"x": "1"}}
+    tree = [dag(*both), WORK]
+    graph = read(tree, metadata={"name": "wf", **stated}, workflowMetadata=stated)
+    assert [step.name for step in graph.steps] == ["no", "yes"]
 
 
 def test_a_value_of_the_run_that_is_not_known_is_the_same_for_all_tasks():

@@ -112,6 +112,26 @@ def test_what_argo_has_stored_wins_over_the_library():
     assert cpus(read(document)) == cpus(read(document, changed)) == {"check.a": 7000}
 
 
+def inline(**kinds: str) -> Fields:
+    """A template `check` of several DAGs, each with a task `a` whose template is inline."""
+    dags = {name: {"template": name} for name in kinds}
+    inner = [dag(name, a={"inline": pod("", cpu=cpu)}) for name, cpu in kinds.items()]
+    return library(dag("check", **dags), *inner)
+
+
+def test_an_inline_template_that_argo_has_stored_wins():
+    stored = {"namespaced/library/inline/a": pod("", cpu="7")}
+    document = {**run(MAIN), "status": {"storedTemplates": stored}}
+    assert cpus(read(document, inline(x="1"))) == {"check.x.a": 7000}
+
+
+@pytest.mark.parametrize(("other", "is_hidden"), [("1", False), ("2", True)])
+def test_inline_templates_of_one_name_in_another_object_hide_what_a_run_needs(other, is_hidden):
+    """Argo stores one of them, and runs it for all tasks of that name."""
+    graph = read(run(MAIN), inline(x="1", y=other))
+    assert any(each.hides_demand for each in graph.notices) == is_hidden
+
+
 def test_a_stored_spec_is_joined_again_where_argo_does_so():
     both = [pod("small", cpu="1"), pod("big", cpu="3")]
     stored = {"entrypoint": "small", "templates": both}

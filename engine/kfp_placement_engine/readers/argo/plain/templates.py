@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from kfp_placement_engine.model.notices import RECURSIVE_TEMPLATE, Notice
+from kfp_placement_engine.model.notices import HIDDEN_DEMAND, RECURSIVE_TEMPLATE, Notice
 from kfp_placement_engine.readers.argo.plain.callees import Callee, CalleeFinder
 from kfp_placement_engine.readers.argo.plain.hidden_demand import hidden_demand
 from kfp_placement_engine.readers.argo.plain.inputs_outputs import (
@@ -28,7 +28,7 @@ from kfp_placement_engine.readers.argo.plain.tasks import (
     placed,
 )
 from kfp_placement_engine.readers.argo.pod_settings import with_defaults
-from kfp_placement_engine.readers.argo.references.template_library import TemplateLibrary
+from kfp_placement_engine.readers.argo.references.template_library import INLINE, TemplateLibrary
 from kfp_placement_engine.readers.argo.tags import TagReader
 from kfp_placement_engine.readers.argo.workflow_templates import WorkflowTemplates
 from kfp_placement_engine.readers.text.fields import Fields
@@ -61,11 +61,13 @@ class TemplateReader:
             InputError: the spec is malformed.
         """
         self._spec = spec
+        self._templates = WorkflowTemplates(spec)
         self._callees = CalleeFinder(library, tags)
         self._tags = tags
         self._defaults = spec.mapping("templateDefaults")
         self._bodies: dict[tuple[Callee, Fields], Leaf | Dag | None] = {}
         self._nesting = Nesting()
+        self._inline: dict[tuple[WorkflowTemplates, str], Fields] = {}
         self.notices: list[Notice] = []
         self.unused = UnusedFields(spec)
 
@@ -79,7 +81,7 @@ class TemplateReader:
             InputError: the Workflow is malformed.
             LimitError: its templates are nested too deeply.
         """
-        templates = WorkflowTemplates(self._spec)
+        templates = self._templates
         place = self._spec.where("entrypoint")
         entrypoint = place.name(self._tags.plain(self._spec.get("entrypoint")))
         callee = Callee(templates, entrypoint)
@@ -189,12 +191,30 @@ class TemplateReader:
         """
         if task.get("inline") is not None:
             # Argo finds the calling template by its name, which an inline one does not have.
-            return self._body(task.fields("inline"), templates, spec, within=self._spec), {}
+            inline = self._inline_of(task, templates)
+            return self._body(inline, templates, spec, within=self._spec), {}
         callee = self._callees.find(task, templates)
         if isinstance(callee, Callee):
             return self._called(callee, task.place, spec), outside_artifacts(callee.template)
         self.notices.append(Notice("template-elsewhere", f"{task.place.spelled}: {callee}"))
         return Leaf(place=task.place), {}
+
+    def _inline_of(self, task: Fields, templates: WorkflowTemplates) -> Fields:
+        """Return the inline template of a task, as Argo runs it.
+
+        Within another object, Argo stores the inline template of the first task of a name, and runs
+        it for all tasks of that name.
+        """
+        own, name = task.fields("inline"), task.text("name")
+        if templates is self._templates:
+            return own
+        stored = f"{INLINE}{name}"
+        if stored in templates:
+            return templates.template(stored)
+        if self._inline.setdefault((templates, name), own).raw != own.raw:
+            message = f"{task.place.spelled}: another task of its name has another inline template"
+            self.notices.append(Notice(HIDDEN_DEMAND, f"{message}, and Argo runs either for both"))
+        return own
 
 
 def _is_dag(template: Fields) -> bool:

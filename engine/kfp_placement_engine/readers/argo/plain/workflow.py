@@ -81,7 +81,11 @@ def plain_workflow_tree(
 
 
 def _variables(spec: Fields, metadata: Fields) -> dict[str, str]:
-    """Return the values of tags that a Workflow states, beside its parameters."""
+    """Return the values of tags that a Workflow states for good, beside its parameters.
+
+    Labels and annotations are not among them: whoever may change these does so until Argo reads
+    them.
+    """
     holders = {
         metadata: ("name", "namespace", "uid", "creationTimestamp"),
         spec: ("serviceAccountName", "priority"),
@@ -89,13 +93,6 @@ def _variables(spec: Fields, metadata: Fields) -> dict[str, str]:
     values = {
         f"workflow.{key}": fields.get(key) for fields, keys in holders.items() for key in keys
     }
-    added = spec.fields("workflowMetadata")
-    computed = added.fields("labelsFrom")
-    for kind in ("labels", "annotations"):
-        stated = {**metadata.text_mapping(kind), **added.text_mapping(kind)}
-        values |= {
-            f"workflow.{kind}.{key}": text for key, text in stated.items() if key not in computed
-        }
     return {tag: scalar_text(value) for tag, value in values.items() if value not in (None, "")}
 
 

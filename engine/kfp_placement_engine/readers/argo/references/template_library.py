@@ -17,6 +17,9 @@ from kfp_placement_engine.readers.text.place import mapping_or_empty, text_or_em
 
 TEMPLATE_KIND, CLUSTER_KIND = TEMPLATE_KINDS
 
+INLINE = "inline/"
+"""Beginning of the names under which Argo stores templates that are inline in tasks."""
+
 _SHOWN = 5
 
 _SCOPES = {"namespaced": TEMPLATE_KIND, "cluster": CLUSTER_KIND}
