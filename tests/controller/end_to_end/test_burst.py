@@ -32,7 +32,7 @@ MOST_ROWS = STEPS * 3
 """Limit of writes of rows: a step waits, runs and ends; the same seconds make one write."""
 
 SECONDS_BETWEEN_ROWS = PlanningParams().status_seconds
-SEEN_LATE_SECONDS = 1.0
+SEEN_LATE_SECONDS = 3.0
 """Delay with which a watch may show the first write after the last one."""
 
 LEAST_SHARE_IN_TIME = 0.99

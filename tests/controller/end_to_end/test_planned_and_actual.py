@@ -22,7 +22,7 @@ from tests.support.installation import PLANNER
 
 WARM_UP_RUNS = 3
 RUNS = 7
-TRIES = 2
+TRIES = 3
 """Drivers that were learned from while other tests kept the cores busy take less without them; the
 runs of the first try teach what they take now."""
 MOST_MEDIAN_ERROR = 0.1

@@ -15,10 +15,10 @@ ROOMS = {CLOUD: 10, HOME: 2, NITLAB: 2}
 
 RUNS = 5
 OTHERS = 15
-TRIES = 2
+TRIES = 3
 """Number of tries: our scheduler holds its answers back for a moment, and where the machine stands
-still for longer, both take the same room. That is seen once in some hundred pods, and not twice
-in a row."""
+still for longer, both take the same room. That is seen once in some hundred pods, and not three
+times in a row."""
 
 ROOM = {"cpu": CPU, "memory": "16Mi"}
 
