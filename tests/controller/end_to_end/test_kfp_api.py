@@ -25,7 +25,7 @@ from tests.support.kfp3_workflow_emitter import emit_kfp3_workflow
 from tests.support.placements import planned_nodes
 
 LONGEST_WAIT_SECONDS = 3.0
-SLACK_SECONDS = 1.5
+SLACK_SECONDS = 2.5
 """Time for the watch of Workflows, the plan itself and its write, on a busy machine."""
 
 DRIVER_SECONDS = 3.0
