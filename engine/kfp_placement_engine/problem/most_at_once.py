@@ -10,10 +10,13 @@ from dataclasses import dataclass
 from graphlib import TopologicalSorter
 
 _MOST_NODES = 8_000
-_MOST_MEMBERS = 200_000
-"""Numbers of nodes, and of members of all limits, beyond which limits do not count, for the time.
+_MOST_MEMBERS = 20_000
+"""Numbers of nodes, and of members of all limits, beyond which limits do not count."""
 
-What may be taken at once is then larger.
+_LOOKS_PER_ITEM = 50
+"""Number of looks for each item, on average, after which nothing is handed on any more.
+
+Such limits of the time that it takes make the result larger.
 """
 
 
@@ -62,12 +65,14 @@ class Scope:
         """
         left, new = [0] * len(self.items), 0
         unseen = [len(each) for each in self.before]
+        looks = _LOOKS_PER_ITEM * len(unseen) + sum(unseen)
         for place, item in enumerate(self.items):
             own = taken[item] if isinstance(item, int) else item.most_at_once(taken, blocks)
             lacking, way = own, [place]
             # Back along the way from which amounts may come, until there is enough. What has once
             # been passed has nothing left, and is not looked at again.
-            while lacking and way:
+            while lacking and way and looks:
+                looks -= 1
                 here = way[-1]
                 if not unseen[here]:
                     way.pop()

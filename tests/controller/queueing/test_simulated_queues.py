@@ -1,6 +1,7 @@
 """Simulated queues: runs, RunRequests, nodes and pods change as the coordinator decides."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -101,6 +102,33 @@ def test_pods_that_request_more_than_their_run_demands_count_against_its_quota(n
     assert [(each.name, each.amount) for each in scene.queue().status.used] == [("cpu", "3500m")]
     scene.end_pod(pod)
     assert scene.settle() == ["second begins: admitted"]
+
+
+def at_most(peak: str, most: str) -> dict[str, Any]:
+    """A demand by a plan, and the most that the run may take at once."""
+    return {**demand(cpu=peak), "most": demand(cpu=most)["peak"]}
+
+
+def test_the_most_that_a_run_may_take_at_once_counts_against_its_quota():
+    """For the cluster, its plan counts."""
+    scene = SimulatedScene(quota=a_quota(cpu="8"), overcommit=1, nodes=[a_node(cpu=9)])
+    scene.submit("first", 0.1, demand=at_most("1", "7"))
+    assert scene.settle() == ["first begins: admitted"]
+    scene.submit("second", 0.2, cpu="2")
+    scene.submit("third", 0.3, demand=at_most("1", "8500m"))
+    assert scene.settle() == []
+    assert scene.message("second") == "1st of 2, lacks 1 cpu of the quota"
+    assert "more than the whole quota" in scene.message("third")
+    scene.settle_after(5)
+    assert [(each.name, each.amount) for each in scene.queue().status.used] == [("cpu", "7")]
+    scene.say("first", demand=at_most("1", "6"))
+    assert scene.settle() == ["second begins: admitted"]
+
+
+def test_a_run_wider_than_the_cluster_begins_in_a_quota_as_large_as_the_cluster():
+    scene = SimulatedScene(quota=a_quota(cpu="8"), nodes=[a_node(cpu=8)])
+    scene.submit("wide", demand=at_most("8", "300"))
+    assert scene.settle() == ["wide begins: admitted"]
 
 
 def test_pods_of_others_take_room():

@@ -83,3 +83,6 @@ def test_wide_and_long_graphs_take_little_time():
     wide = [[], *[[0]] * 5000, [*range(1, 5001)], *[[5001]] * 5000]
     assert most(wide, [1] * len(wide)) == 5000
     assert most([[n - 1] if n else [] for n in range(10_000)], [1] * 10_000) == 1
+    # Far away is looked for only so often.
+    far = [[n - 1] if n else [] for n in range(5000)]
+    assert most(far + [[4999]] * 5000, [10**6] + [0] * 4999 + [1] * 5000) >= 10**6
