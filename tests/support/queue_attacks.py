@@ -51,16 +51,16 @@ def wait_for_pod(team: Team, name: str) -> None:
     wait_until(lambda: pods_of(team, name), f"a pod of {name}", 60)
 
 
-def pods_made_of(team: Team, name: str) -> list[JsonObject]:
-    """The pods of a run, whether they have ended or not."""
+def pods_made_of(team: Team, *names: str) -> list[JsonObject]:
+    """The pods of runs at one moment, whether they have ended or not."""
     label = "workflows.argoproj.io/workflow"
-    return [pod for pod in team.pods() if pod["metadata"]["labels"].get(label) == name]
+    return [pod for pod in team.pods() if pod["metadata"]["labels"].get(label) in names]
 
 
-def pods_of(team: Team, name: str) -> list[JsonObject]:
-    """The pods of a run that take something."""
+def pods_of(team: Team, *names: str) -> list[JsonObject]:
+    """The pods of runs at one moment that take something."""
     live = ("Pending", "Running")
-    return [pod for pod in pods_made_of(team, name) if pod["status"]["phase"] in live]
+    return [pod for pod in pods_made_of(team, *names) if pod["status"]["phase"] in live]
 
 
 def gains_nothing(team: Team, *names: str) -> None:
