@@ -40,6 +40,10 @@ MOST_MEGABYTES = 400
 MOST_RATIO = 2.0
 """How much slower an answer to the scheduler may be than that of a pod that nobody attacks."""
 
+TRIES = 4
+"""Number of tries: on a busy machine one of both pods can get less CPU time for seconds; what an
+attack holds up is held up each time."""
+
 REVIEW = json.dumps({"request": {"uid": "u", "namespace": "team", "object": {}}}).encode()
 
 
@@ -97,9 +101,12 @@ def ratio(pods: tuple[ShippedPod, ShippedPod], rounds: int = 5) -> float:
 )
 def test_a_flood_holds_up_no_answer_to_the_scheduler(pods, pod, port, path, length):
     before = pod.log.stat().st_size
-    with attack("flood", getattr(pod, port), path, 30.0, length, 16):
+    with attack("flood", getattr(pod, port), path, 120.0, length, 16):
         time.sleep(1)
-        assert ratio(pods) <= MOST_RATIO
+        ratios: list[float] = []
+        while not ratios or (ratios[-1] > MOST_RATIO and len(ratios) < TRIES):
+            ratios.append(ratio(pods))
+        assert ratios[-1] <= MOST_RATIO, ratios
         if port == "webhook":
             assert admitted(pod.webhook) == "200"
     assert pod.log.stat().st_size - before < 10_000
