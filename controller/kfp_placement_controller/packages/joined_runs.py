@@ -36,8 +36,7 @@ class JoinedRuns:
     def join(self, observed: ObservedRun, monotonic_seconds: float) -> ObservedRun:
         """Take in a run, and return it with its package and templates, or why it has none."""
         join = partial(self.packages.joined, observed, monotonic_seconds)
-        observed = self._on_packages(join) or observed
-        return self._on_templates(partial(self.templates.joined, observed)) or observed
+        return self._with_templates(self._on_packages(join) or observed)
 
     def gone(self, key: RunKey) -> None:
         """Forget a run that is gone."""
@@ -49,7 +48,7 @@ class JoinedRuns:
     ) -> Sequence[ObservedRun]:
         """Take in a package, or why there is none; return the runs that are others by it."""
         answered = partial(self.packages.answered, answer, now, monotonic_seconds)
-        return self._on_packages(answered) or ()
+        return [self._with_templates(run) for run in self._on_packages(answered) or ()]
 
     def templates_changed(
         self, kind: str, change: Change[ObservedTemplates]
@@ -76,6 +75,9 @@ class JoinedRuns:
     def pause_seconds(self, monotonic_seconds: float) -> float | None:
         """Return the time until a waiting run is asked for, or its wait ends; None = none waits."""
         return self._on_packages(partial(self.packages.pause_seconds, monotonic_seconds))
+
+    def _with_templates(self, observed: ObservedRun) -> ObservedRun:
+        return self._on_templates(partial(self.templates.joined, observed)) or observed
 
     def _on_packages(self, turn: Callable[[], T]) -> T | None:
         """Return the result of work on packages, or None after a defect in it."""

@@ -407,12 +407,44 @@ def test_a_held_run_needs_what_the_templates_of_others_need(cluster):
     cluster.submit_and_settle(manifest)
     assert cluster.peak().get("cpu", 0) == 0
     assert cluster.spec().problem.endswith("features/workflow-templates is installed")
+    feed_library(cluster)
+    cluster.settle()
+    assert cluster.peak()["cpu"] > 0
+
+
+def feed_library(cluster: QueuedCluster) -> None:
+    """Tell of a WorkflowTemplate `library` with a template `work`."""
+    spec = {"entrypoint": "work", "templates": [{**a_step(), "name": "work"}]}
+    raw = {"metadata": {"namespace": "team", "name": "library"}, "spec": spec}
     for kind, read in ArgoSource.template_kinds.items():
         if kind.namespaced:
-            spec = {"templates": [{**a_step(), "name": "work"}]}
-            raw = {"metadata": {"namespace": "team", "name": "library"}, "spec": spec}
             cluster.feed(kind, ("team", "library"), read(raw))
-    cluster.settle()
+
+
+@pytest.mark.parametrize("has_ended", [False, True])
+@pytest.mark.parametrize("is_known", [False, True])
+def test_a_run_is_planned_with_a_template_that_it_was_once_read_without(
+    cluster, has_ended, is_known
+):
+    """Of a run that has ended no templates are read; then somebody begins it again."""
+    marks = {"labels": a_step()["metadata"]["labels"]}
+    metadata = {"name": "wf", "namespace": "team", "uid": "u", "labels": dict(HELD)}
+    metadata["creationTimestamp"] = "2026-01-05T08:00:00Z"
+    spec = {"workflowTemplateRef": {"name": "library"}, "podMetadata": marks}
+    run = {**workflow(), "metadata": metadata, "spec": spec, "status": {"phase": "Pending"}}
+    ended = {"phase": "Failed", "finishedAt": "2026-01-05T08:00:05Z"}
+    if is_known:
+        feed_library(cluster)
+    read = cluster.simulated.read[WORKFLOWS]
+    for status in (ended, run["status"])[not has_ended :]:
+        cluster.feed(WORKFLOWS, ("team", "wf"), read({**run, "status": status}))
+        cluster.simulated.pass_time(4)
+    if not is_known:
+        feed_library(cluster)
+        cluster.simulated.pass_time(4)
+    (tracked,) = cluster.coordinator.registry.runs.values()
+    assert tracked.refusal == ""
+    assert [step.name for step in tracked.reading.graph.steps] == ["work"]
     assert cluster.peak()["cpu"] > 0
 
 
