@@ -1,6 +1,6 @@
 """Release: pause the policy, take our gates off pods, let queued runs begin or go on."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from kfp_placement.live.connection import ClusterApi
@@ -125,7 +125,7 @@ def open_gates(
     return released
 
 
-def release_held(api: ClusterApi, runs: Iterable[RunKey] | None, *, dry_run: bool) -> Released:
+def release_held(api: ClusterApi, runs: Sequence[RunKey] | None, *, dry_run: bool) -> Released:
     """Let runs that wait in queues go on; do nothing if queues are not installed.
 
     Runs that others have suspended are left alone.
@@ -139,8 +139,10 @@ def release_held(api: ClusterApi, runs: Iterable[RunKey] | None, *, dry_run: boo
         ClusterError: we have no right to read Workflows, or the cluster gives no answer.
     """
     released = Released(dry_run)
+    # Who operates the queues of one namespace may list them there alone.
+    namespace = runs[0].namespace if runs else ""
     try:
-        next(objects(api, RUN_QUEUES), None)
+        next(objects(api, RUN_QUEUES, namespace=namespace), None)
     except ClusterMissingError:
         return released
     for workflow in _waiting(api, runs):

@@ -268,7 +268,7 @@ def test_the_planner_may_read_runs_of_kfp_only_where_that_is_installed(installed
 OPERATE_QUEUES = {
     ARGO: {"workflows": "get list patch"},
     GROUP: {
-        "runqueues": f"{READ} create update patch delete",
+        "runqueues": READ,
         "runrequests": f"{READ} patch",
         "runrequests/release": "update",
     },
@@ -276,7 +276,7 @@ OPERATE_QUEUES = {
 
 
 def test_who_operates_queues_may_release_held_and_preempted_runs(installed):
-    """Their objects are Workflows: without the right to patch these the other right is no use."""
+    """Workflows are patched to release them; whoever admits a run cannot raise its quota, too."""
     assert role(installed, "kfp-placement-operate-queues") == rights(OPERATE_QUEUES)
 
 

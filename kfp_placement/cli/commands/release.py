@@ -8,7 +8,12 @@ from kfp_placement.cli.exit_codes import ExitCode
 from kfp_placement.cli.group import command
 from kfp_placement.cli.live_options import Target, connect, connection_options, namespace_options
 from kfp_placement.cli.terminal import tell_error
-from kfp_placement.live.exceptions import ClusterError, ClusterMissingError, ClusterUnreachableError
+from kfp_placement.live.exceptions import (
+    ClusterError,
+    ClusterForbiddenError,
+    ClusterMissingError,
+    ClusterUnreachableError,
+)
 from kfp_placement_engine.views.formatting import counted, visible
 
 if TYPE_CHECKING:
@@ -93,9 +98,13 @@ def _open_gates(api: "ClusterApi", chosen: "list[RunKey] | None", *, dry_run: bo
     from kfp_placement.live.releasing import open_gates
 
     word = "would release" if dry_run else "released"
-    done = open_gates(
-        api, chosen, lambda pod: click.echo(f"{word} {visible(pod)}"), dry_run=dry_run
-    )
+    try:
+        done = open_gates(
+            api, chosen, lambda pod: click.echo(f"{word} {visible(pod)}"), dry_run=dry_run
+        )
+    except ClusterForbiddenError as error:
+        tell_error(f"no pod is released: {error}")
+        return False
     number = counted(len(done.freed), "pod")
     if done.freed:
         text = f"{number} {'would be released' if dry_run else 'released'}."

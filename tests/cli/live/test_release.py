@@ -303,3 +303,21 @@ def test_who_may_not_see_queues_still_frees_pods(live, cluster):
     assert result.exit_code == 1
     assert "no run that waits in a queue is released: may not list runqueues" in result.stderr
     assert gates(cluster, "train") == [THEIRS]
+
+
+def test_a_run_is_released_by_who_may_see_the_queues_of_its_namespace_alone(live, cluster):
+    cluster.refused[RUN_QUEUES.path()] = ClusterForbiddenError("may not list runqueues")
+    held(cluster, "first")
+    assert "team-a/first begins" in live.output("release", "-n", "team-a", "first")
+    assert INSTANCE not in workflow(cluster, "first")[0]
+
+
+def test_a_held_run_is_released_by_who_may_not_see_pods_and_a_message_says_what_is_left(
+    live, cluster
+):
+    cluster.refused[PODS.path("team-a")] = ClusterForbiddenError("may not list pods")
+    held(cluster, "first")
+    result = live("release", "-n", "team-a", "first")
+    assert result.exit_code == 1
+    assert "no pod is released: may not list pods" in result.stderr
+    assert INSTANCE not in workflow(cluster, "first")[0]
