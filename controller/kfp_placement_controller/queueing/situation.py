@@ -97,7 +97,7 @@ class Situation:
         self.draining = {run.key: _draining(run, room) for run in ended}
         self.undecided = {run.key: UndecidedRun(run, REFUSED) for run in refused}
         for run in all_waiting:
-            default = self.queues.of_namespace(run.key.namespace)
+            queue = self.queues.get(self.queue_of(run))
             expected = None if run.key in self.sleeping else run.demand
             if run.is_preempted and room.is_draining(run.as_pods_name_it, expected):
                 taken = room.load.taken_by(run.as_pods_name_it)
@@ -109,7 +109,7 @@ class Situation:
             elif not (run.demand is not None or (run.spec and run.spec.unschedulable)):
                 why = f"{UNREADABLE}: {run.problem}" if run.problem else NOT_KNOWN_YET
                 self.undecided[run.key] = UndecidedRun(run, why)
-            elif self.planner_problem and default is not None and default.holds_without_controller:
+            elif self.planner_problem and queue is not None and queue.holds_without_controller:
                 self.undecided[run.key] = UndecidedRun(run, self.planner_problem)
             else:
                 self.waiting.append(run)

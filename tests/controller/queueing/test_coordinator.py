@@ -188,6 +188,31 @@ def test_a_queue_is_ready_while_a_planner_is_there_or_it_holds_without(says, is_
     assert readiness(scene) == (is_ready, "PlannerDown")
 
 
+@pytest.mark.parametrize(("default", "other"), [("run", "hold"), ("hold", "run")])
+def test_without_a_planner_default_decides_on_new_runs_and_each_queue_on_its_own(default, other):
+    gold = replace(a_queue(onControllerDown=other), key=QueueKey(TEAM, "gold"))
+    scene = SimulatedScene(a_queue(onControllerDown=default), gold)
+    scene.pass_time(20, planner=False)
+    told = {
+        condition["message"].split("; ", 1)[1]
+        for status in scene.statuses()
+        for condition in status["conditions"]
+        if condition["type"] == "Ready"
+        if status["ready"] is (default == "hold")
+    }
+    new = "new runs wait" if default == "hold" else "new runs begin"
+    old = {"run": "begin after its holdDeadline", "hold": "wait on"}
+    assert told == {
+        f"{new}; runs that wait in this queue {old[default]}",
+        f"{new}, as RunQueue default says for all of the namespace;"
+        f" runs that wait in this queue {old[other]}",
+    }
+    scene.submit("in-default")
+    scene.submit("in-gold", queue="gold")
+    begun = {line.split()[0] for line in scene.settle()}
+    assert begun == {"in-default" if default == "run" else "in-gold"}
+
+
 @pytest.mark.parametrize("opt_in", [True, False])
 def test_no_queue_is_ready_in_a_namespace_that_takes_no_part(opt_in):
     scene = Scene(onControllerDown="hold")

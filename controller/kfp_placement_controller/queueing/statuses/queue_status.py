@@ -58,7 +58,8 @@ def findings_of(
     blocking_type = "" if has_rules else VALID
     if backend_problem:
         blocking_type = BACKEND_READY
-    if situation.queues.of_namespace(queue.key.namespace) is None:
+    default = situation.queues.of_namespace(queue.key.namespace)
+    if default is None:
         message = "the namespace has no RunQueue default: none of its runs waits; create one"
         ready = ConditionFinding(READY, False, "NoDefaultQueue", message)
     elif is_excluded:
@@ -67,7 +68,7 @@ def findings_of(
     elif is_paused:
         ready = ConditionFinding(READY, False, "Paused", "the PlacementPolicy is paused")
     else:
-        ready = _admitting(queue, situation.planner_problem, blocking_type)
+        ready = _admitting(queue, default, situation.planner_problem, blocking_type)
     findings = [ready, _validity(queue, has_rules=has_rules)]
     if backend_problem is not None or queue.status.condition(BACKEND_READY) is not None:
         reason, message = "Ready", f"runs are admitted by {queue.spec.backend}"
@@ -77,19 +78,26 @@ def findings_of(
     return findings
 
 
-def _admitting(queue: ObservedQueue, planner_problem: str, blocking_type: str) -> ConditionFinding:
+def _admitting(
+    queue: ObservedQueue, default: ObservedQueue, planner_problem: str, blocking_type: str
+) -> ConditionFinding:
     """Return the condition `Ready` of a queue whose namespace takes part.
 
     Args:
         queue: the queue.
+        default: queue `default` of the namespace: admission asks it whether new runs wait.
         planner_problem: reason why no planner writes what runs need, or "".
         blocking_type: type of the condition with the reason why no new run is admitted, or "" if
             runs are admitted.
     """
     if planner_problem:
-        holds = queue.holds_without_controller
-        follows = "all runs wait" if holds else "new runs begin"
-        return ConditionFinding(READY, holds, "PlannerDown", f"{planner_problem}; {follows}")
+        holds = default.holds_without_controller
+        new = f"new runs {'wait' if holds else 'begin'}"
+        if queue.key != default.key:
+            new += f", as RunQueue {default.key.name} says for all of the namespace"
+        old = "wait on" if queue.holds_without_controller else "begin after its holdDeadline"
+        message = f"{planner_problem}; {new}; runs that wait in this queue {old}"
+        return ConditionFinding(READY, holds, "PlannerDown", message)
     if blocking_type:
         message = f"new runs are held, and nobody is admitted: see condition {blocking_type}"
         return ConditionFinding(READY, True, "NotAdmitting", message)
