@@ -193,7 +193,7 @@ def test_without_a_planner_default_decides_on_new_runs_and_each_queue_on_its_own
     gold = replace(a_queue(onControllerDown=other), key=QueueKey(TEAM, "gold"))
     scene = SimulatedScene(a_queue(onControllerDown=default), gold)
     scene.pass_time(20, planner=False)
-    told = {
+    messages = {
         condition["message"].split("; ", 1)[1]
         for status in scene.statuses()
         for condition in status["conditions"]
@@ -202,7 +202,7 @@ def test_without_a_planner_default_decides_on_new_runs_and_each_queue_on_its_own
     }
     new = "new runs wait" if default == "hold" else "new runs begin"
     old = {"run": "begin after its holdDeadline", "hold": "wait on"}
-    assert told == {
+    assert messages == {
         f"{new}; runs that wait in this queue {old[default]}",
         f"{new}, as RunQueue default says for all of the namespace;"
         f" runs that wait in this queue {old[other]}",
