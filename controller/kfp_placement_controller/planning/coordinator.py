@@ -65,7 +65,7 @@ from kfp_placement_controller.runs.run_registry import RunRegistry
 from kfp_placement_controller.runs.tracked_run import TrackedRun
 from kfp_placement_controller.runs.turns import Turns
 from kfp_placement_controller.sources.load import Load
-from kfp_placement_controller.sources.source import ObservedRun, ObservedTemplates, RunSources
+from kfp_placement_controller.sources.source import ObservedRun, RunSources
 from kfp_placement_controller.warning_log import WarningLog
 from kfp_placement_engine.contract.custom_resources import (
     PipelinePlacement,
@@ -165,12 +165,8 @@ class Coordinator:
             PIPELINE_HISTORIES: self._history,
             RUN_QUEUES: self._queue,
             RUN_REQUESTS: self.requests.request_changed,
-            **{
-                kind: partial(self._templates, kind.kind)
-                for source in self.sources
-                for kind in source.template_kinds
-            },
         }
+        self._template_kinds = {kind for source in self.sources for kind in source.template_kinds}
 
     # What comes in.
 
@@ -178,6 +174,8 @@ class Coordinator:
         """Take in that an object is new, has changed or is gone; other kinds are those of runs."""
         if kind == PODS:
             self._pod(change, now)
+        elif kind in self._template_kinds:
+            self._use(self.joined.templates_changed(kind.kind, change), now)
         elif kind in self._handlers:
             self._handlers[kind](change)
         else:
@@ -205,7 +203,7 @@ class Coordinator:
 
     def package_answered(self, answer: PackageAnswer, now: datetime) -> None:
         """Take in the package of a run, or the reason why there is none: runs are read again."""
-        self._use(self.joined.package_answered(answer, now, self.monotonic()))
+        self._use(self.joined.package_answered(answer, now, self.monotonic()), now)
 
     def history_answered(self, answer: HistoryAnswer, _now: datetime) -> None:
         """Take in that a history has been written, or could not be."""
@@ -357,13 +355,10 @@ class Coordinator:
             self._forget(key, now)
         self.registry.run_changed(Change(change.key, change.old, observed), now)
 
-    def _templates(self, kind: str, change: Change[ObservedTemplates]) -> None:
-        self._use(self.joined.templates_changed(kind, change))
-
-    def _use(self, joined: Iterable[ObservedRun]) -> None:
+    def _use(self, joined: Iterable[ObservedRun], now: datetime) -> None:
         """Go on with runs that have another package or other templates."""
         for run in joined:
-            turn = partial(self._reactions.run_joined, run)
+            turn = partial(self._reactions.run_joined, run, now)
             self._warnings.take_turn("runs are planned as they were read before", turn)
 
     def _needs_content(self, run: ObservedRun) -> bool:

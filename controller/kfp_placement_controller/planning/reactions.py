@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from kfp_placement_controller.observed.claims import ObservedClaim, ObservedVolume
 from kfp_placement_controller.observed.namespaces import ObservedNamespace
@@ -91,10 +92,13 @@ class Reactions:
             self._replan_all()
             self.requests.conditions_changed()
 
-    def run_joined(self, observed: ObservedRun) -> None:
+    def run_joined(self, observed: ObservedRun, now: datetime) -> None:
         """Take in a run with another package or other templates, or why it has no package."""
         run = self.registry.runs.get(observed.key)
-        if run is not None and run.observed.uid == observed.uid:
+        if run is None and observed.is_planned:
+            # No step of it was marked, without what has come now.
+            self.registry.run_changed(Change(observed.key, None, observed), now)
+        elif run is not None and run.observed.uid == observed.uid:
             has_other_content = run.observed.content != observed.content
             run.observe(observed)
             self.registry.unsettled.add(run)

@@ -161,8 +161,11 @@ class TrackedRun:
         self.refusal = why
 
     def read(self, policy: PlacementPolicySpec, find_past: FindPast = no_past) -> None:
-        """Read the graph, or read it again: the policy, assigned nodes or past runs are others."""
-        self.stale, self.changed = False, True
+        """Read the graph, or read it again: the policy, assigned nodes or its content are others.
+
+        A refusal counts until then. One whose searches crash is refused again after the next crash.
+        """
+        self.stale, self.changed, self.refusal = False, True, ""
         reader, before = RunReader(self.observed, policy, self.nodes), self.reading
         try:
             self._use(
@@ -188,6 +191,8 @@ class TrackedRun:
         if self.observed.ended and not observed.ended:
             # Somebody has retried the run. An answer on its pods may have come since it ended.
             self.promises, self.peaks = RunPromises(), None
+            # A run that has ended is seen without what it takes from other objects.
+            self.stale = True
         self._content_changed |= observed.content != self.observed.content
         self.observed = observed
         self.changed = True

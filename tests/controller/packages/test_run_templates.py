@@ -1,10 +1,19 @@
 """Templates of other objects that runs refer to: joined, replaced and bounded."""
 
+from dataclasses import replace
+
+from kfp_placement_controller.packages.actions import PackageAnswer
+from kfp_placement_controller.packages.joined_runs import JoinedRuns
+from kfp_placement_controller.packages.run_packages import (
+    FIRST_QUESTION_PAUSE_SECONDS,
+    RunPackages,
+)
 from kfp_placement_controller.packages.run_templates import MOST_OBJECTS, RunTemplates
 from kfp_placement_controller.sources.argo.source import ArgoSource
 from kfp_placement_controller.sources.source import TemplateKey
+from kfp_placement_engine.contract.placement import ConditionReason
 from kfp_placement_engine.readers.tree.options import ReadOptions
-from tests.controller.planning.builders import observed
+from tests.controller.planning.builders import START, observed
 from tests.engine.readers.argo.test_templates_elsewhere import (
     MAIN,
     an_object,
@@ -96,3 +105,19 @@ def test_bytes_and_objects_are_bounded():
         put(large, library(pod("check", "2"), name=f"other-{n}"))
     counted = requests(large.joined(a_run())).values()
     assert 0 < sum(cpu > 0 for cpu in counted) < MOST_OBJECTS
+
+
+def test_an_answer_leaves_a_run_its_templates():
+    templates = RunTemplates()
+    put(templates, library(pod("check", "2")))
+    joined = JoinedRuns(RunPackages(is_installed=True), templates)
+    run = replace(a_run(), package_id="00000000-0000-4000-8000-000000000001")
+    assert requests(joined.join(run, 0)) == {"check": 2000}
+    question = joined.question(lambda _run: True, FIRST_QUESTION_PAUSE_SECONDS)
+    assert question is not None
+    answer = PackageAnswer(question, ConditionReason.UNREACHABLE, why="connection refused")
+    (answered,) = joined.package_answered(answer, START, FIRST_QUESTION_PAUSE_SECONDS)
+    assert answered.package.reason is ConditionReason.UNREACHABLE
+    assert requests(answered) == {"check": 2000}
+    (changed,) = put(templates, library(pod("check", "3")))
+    assert changed.package == answered.package
