@@ -117,6 +117,7 @@ def test_an_answer_leaves_a_run_its_templates():
     assert question is not None
     answer = PackageAnswer(question, ConditionReason.UNREACHABLE, why="connection refused")
     (answered,) = joined.package_answered(answer, START, FIRST_QUESTION_PAUSE_SECONDS)
+    assert answered.package is not None
     assert answered.package.reason is ConditionReason.UNREACHABLE
     assert requests(answered) == {"check": 2000}
     (changed,) = put(templates, library(pod("check", "3")))
