@@ -480,7 +480,9 @@ REFUSED = {
     "no-id": ({"exemptInstanceIDs": [""]}, "an instance id is a value of a label"),
     "no-label": ({"exemptInstanceIDs": ["my id"]}, "an instance id is a value of a label"),
     "our-id": ({"exemptInstanceIDs": [QUEUE_INSTANCE]}, "marks the runs that wait"),
-    "deadline": ({"holdDeadline": "2h"}, "the deadline is from 1s to 1h"),
+    "deadline": ({"holdDeadline": "2h"}, "write a time such as 90s, 10m or 1h30m, from 1s to 1h"),
+    "time-in-words": ({"idleAfter": "10 minutes"}, "write a time such as 90s, 10m or 1h30m"),
+    "days": ({"reserveAfter": "2d"}, "write a time such as 90s, 10m or 1h30m, from 1m to 8760h"),
     "quantity": (
         {"quota": {"resources": [{"name": "cpu", "amount": "four"}]}},
         "spec.quota.resources[0].amount",
