@@ -163,11 +163,14 @@ def _largest_branches(arrays: ProblemArrays, sums: Floats, combine: np.ufunc) ->
     for choice, around in enumerate(arrays.choice_around.tolist()):
         inside.setdefault(around, []).append(choice)
     choices = arrays.branch_choice.tolist()
+    # All at once, as most of thousands of branches have no choice inside.
+    most: list[float] = sums.max(axis=1).tolist()
     # From the inside out: a branch comes before all branches inside it.
     for branch in reversed(range(len(choices))):
         for choice in inside.get(branch, ()):
             sums[branch] = combine(sums[branch], sums[largest[choice]])
+            most[branch] = float(sums[branch].max())
         rival = largest[choices[branch]]
-        if rival < 0 or sums[branch].max() >= sums[rival].max():
+        if rival < 0 or most[branch] >= most[rival]:
             largest[choices[branch]] = branch
     return largest
