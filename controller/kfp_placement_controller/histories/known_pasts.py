@@ -26,7 +26,7 @@ STEPS_AT_ONCE = 100
 STEPS_FOR_A_NEW_RUN = 2 * STEPS_AT_ONCE
 """Steps learned from when a run comes: of a small past, before its first plan."""
 
-BYTES_PER_STEP = 125
+_LEARNED_BYTES_PER_STEP = 125
 """Bytes of an object that take as long to read as one step takes to learn from."""
 
 MOST_NAMESPACES_KEPT, MOST_PIPELINES_KEPT = 50, 500
@@ -145,7 +145,7 @@ class KnownPast:
                 read = partial(_runs_of, self._namespace, each, counted, keep_days, self._warnings)
                 for run in self._warnings.take_turn(left_out, read) or ():
                     runs.setdefault(run.uid, run)
-                yield each.json_bytes // BYTES_PER_STEP
+                yield each.json_bytes // _LEARNED_BYTES_PER_STEP
         # Runs that end meanwhile join the end of this list.
         self._to_observe = sorted(runs.values(), key=lambda each: each.order) + self._to_observe
         for run in self._to_observe:

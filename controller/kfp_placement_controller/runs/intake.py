@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from kfp_placement_controller.runs.kept_contents import BYTES_PER_STEP
+from kfp_placement_controller.runs.kept_contents import KEPT_BYTES_PER_STEP
 from kfp_placement_controller.runs.run_registry import RunRegistry
 from kfp_placement_controller.runs.tracked_run import TrackedRun
 from kfp_placement_controller.runs.turns import Turns, Work, steps_to_read
@@ -143,4 +143,4 @@ def _steps(run: TrackedRun) -> int:
     """Return the steps that a run counts as, by their number or by the size of its object."""
     content = run.observed.content
     of_size = content.size // _COUNTED_BYTES_PER_STEP
-    return max(run.steps, of_size, content.kept_bytes // BYTES_PER_STEP, LEAST_STEPS)
+    return max(run.steps, of_size, content.kept_bytes // KEPT_BYTES_PER_STEP, LEAST_STEPS)

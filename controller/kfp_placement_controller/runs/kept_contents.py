@@ -13,7 +13,7 @@ from datetime import datetime
 from kfp_placement_controller.sources.source import ObservedRun
 from kfp_placement_engine.model.keys import RunKey
 
-BYTES_PER_STEP = 3_000
+KEPT_BYTES_PER_STEP = 3_000
 """Bytes of objects, compressed, that are kept in memory for each step of a namespace's budget."""
 
 
@@ -45,7 +45,7 @@ class KeptContents:
 
         A namespace is looked at again until it has no more than it may.
         """
-        most_bytes = self.most_steps() * BYTES_PER_STEP
+        most_bytes = self.most_steps() * KEPT_BYTES_PER_STEP
         self._changed = {
             each for each in self._changed if self._forget(each, most_bytes) > most_bytes
         }

@@ -60,7 +60,7 @@ class Run(Protocol):
 
 RunT = TypeVar("RunT", bound=Run)
 
-_BYTES_PER_STEP = 200
+_READ_BYTES_PER_STEP = 200
 """Size of a step in a run's object, to estimate what reading takes before it is known."""
 
 
@@ -71,7 +71,7 @@ def work_of(run: RunT) -> Work[RunT]:
 
 def steps_to_read(steps: int, observed: ObservedRun) -> int:
     """Return the work of reading a run, by its size if the number of steps is not known."""
-    return RUN_STEPS + (steps or observed.content.size // _BYTES_PER_STEP)
+    return RUN_STEPS + (steps or observed.content.size // _READ_BYTES_PER_STEP)
 
 
 @dataclass

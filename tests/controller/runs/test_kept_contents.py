@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from kfp_placement_controller.runs.kept_contents import BYTES_PER_STEP, KeptContents
+from kfp_placement_controller.runs.kept_contents import KEPT_BYTES_PER_STEP, KeptContents
 from kfp_placement_controller.sources.source import ObservedRun, RunEnd
 from tests.controller.planning.builders import START, a_workflow
 
@@ -40,7 +40,7 @@ class Namespace:
         """A run that takes as much as so many steps of the budget."""
         observed = a_workflow(name, created_at=START + timedelta(seconds=len(self.runs)))
         state = replace(observed.state, end=RunEnd.SUCCEEDED if ended else None)
-        content = Content(int(steps * BYTES_PER_STEP))
+        content = Content(int(steps * KEPT_BYTES_PER_STEP))
         self.runs[name] = replace(observed, content=cast("Any", content), state=state)
         self.contents.run_changed(observed.key, self.runs[name])
 
