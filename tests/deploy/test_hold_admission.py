@@ -485,7 +485,11 @@ REFUSED = {
     "days": ({"reserveAfter": "2d"}, "write a time such as 90s, 10m or 1h30m, from 1m to 8760h"),
     "quantity": (
         {"quota": {"resources": [{"name": "cpu", "amount": "four"}]}},
-        "spec.quota.resources[0].amount",
+        "write an amount such as 4, 500m or 16Gi",
+    ),
+    "capacity": (
+        {"capacity": [{"name": "memory", "amount": "16 GB"}]},
+        "write an amount such as 4, 500m or 16Gi",
     ),
     "named-twice": (
         {"quota": {"resources": [{"name": "cpu", "amount": 4}] * 2}},
