@@ -42,11 +42,13 @@ class PodIndex:
         for step in graph.steps:
             self._tasks.setdefault(step.task, step)
         self._names = {step.name for step in graph.steps}
+        self._known_tasks = set(self._tasks)
         if self._has_drivers:
             self._names.update(group.name for group in graph.groups)
+            self._known_tasks.update(task_of(group.name) for group in graph.groups)
         else:
             self._names.update(name for step in graph.steps for name in enclosing(step.name))
-        self._known_tasks = {task_of(name) for name in self._names}
+            self._known_tasks.update(each for task in self._tasks for each in enclosing(task))
         self._loops = {
             task_of(group.name) for group in graph.groups if group.kind is GroupKind.LOOP
         }

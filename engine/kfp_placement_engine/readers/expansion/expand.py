@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from kfp_placement_engine.exceptions import LimitError
 from kfp_placement_engine.model.history import text_digest
 from kfp_placement_engine.model.notices import UNLIMITED_LOOP
 from kfp_placement_engine.model.run_graph import GroupKind, RunGraph
@@ -58,6 +59,10 @@ from kfp_placement_engine.readers.tree.values import (
     known_text,
 )
 
+_MOST_CHARACTERS = 2_000
+_MOST_GROUPS = 200
+"""Most in the name of a step, for the time: the names of the groups around steps are looked up."""
+
 
 def expand(tree: TaskTree, options: ReadOptions) -> RunGraph:
     """Expand a task tree to the graph of its run.
@@ -65,10 +70,22 @@ def expand(tree: TaskTree, options: ReadOptions) -> RunGraph:
     Raises:
         InputError: a dependency is missing or circular, a name occurs twice, or a value is
             malformed.
-        LimitError: the run has more steps or dependencies than `options` allows.
+        LimitError: the run has more steps or dependencies than `options` allows, or longer names
+            of steps than can be looked up in time.
     """
     check_size(tree.root, options)
     return _Expander(tree, options).run()
+
+
+def _check_name(name: str) -> None:
+    """Refuse a name that is too long, or of too many parts."""
+    if len(name) > _MOST_CHARACTERS:
+        problem = f"has {len(name)} characters; at most {_MOST_CHARACTERS} are read"
+    elif (parts := name.count(".") + name.count("[")) > _MOST_GROUPS:
+        problem = f"is in {parts} groups, by its dots and brackets; at most {_MOST_GROUPS} are read"
+    else:
+        return
+    raise LimitError(f"step {name:.80} {problem}")
 
 
 class _Expander:
@@ -181,6 +198,7 @@ class _Expander:
         assert body is not None
         inputs = _known_values(body.defaults) | inputs
         name = position.prefix + name
+        _check_name(name)
         first, locks = self._limits.step_count, Names()
         if body.locks:
             locks = self._limits.locks_of(body.locks, Scope(inputs), position.locks, task_of(name))

@@ -575,3 +575,17 @@ def test_a_value_of_the_run_that_is_not_known_is_the_same_for_all_tasks():
         task("odd", when="{{workflow.creationTimestamp.d}} != 1"),
     )
     assert exclude_each_other(graph.step("even").branches, graph.step("odd").branches)
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("a" * 2001, "has 2001 characters; at most 2000 are read"),
+        ("a" + ".a" * 201, "is in 201 groups, by its dots and brackets; at most 200 are read"),
+        ("a" + "[0]" * 201, "is in 201 groups"),
+    ],
+)
+def test_names_that_would_take_long_to_look_up_are_refused(name, problem):
+    with pytest.raises(LimitError, match=problem):
+        read_tasks(task(name))
+    assert read_tasks(task(name[:300])).steps
