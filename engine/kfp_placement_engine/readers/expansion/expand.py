@@ -61,7 +61,7 @@ from kfp_placement_engine.readers.tree.values import (
 
 _MOST_CHARACTERS = 2_000
 _MOST_GROUPS = 200
-"""Most in the name of a step, for the time: the names of the groups around steps are looked up."""
+"""Limits of a step's name, since the names of all groups around it are looked up."""
 
 
 def expand(tree: TaskTree, options: ReadOptions) -> RunGraph:
