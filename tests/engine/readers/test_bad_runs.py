@@ -208,7 +208,7 @@ def test_a_submitted_run_takes_no_arguments():
         read_as_workflow(documents, arguments={"x": "1"})
 
 
-@pytest.mark.parametrize("length", [64, 10_000])
+@pytest.mark.parametrize("length", [64, 2_000])
 def test_long_names_are_cut_in_messages_only(length):
     name = "x" * length
     assert read_package(a_package({name: a_task()})).steps[0].name == name
