@@ -410,7 +410,7 @@ def priorities(queueing: Installation, team: Team, tenant: Api) -> tuple[str, st
         return compiled("high" if priority else "low", body)
 
     low = team.submit(three(0))
-    wait_until(lambda: phase(team.workflow(low)) == "Running", "the first to run", 60)
+    team.wait_for_step(low)
     high = team.submit(three(10))
     wait_until(lambda: team.workflow(low)["spec"].get("suspend"), "the first to stop", 60)
     team.end_step(low)

@@ -70,6 +70,16 @@ class Team:
             run: name of the run.
             step: name of the step; "" = whatever runs.
         """
+        for name in self.wait_for_step(run, step):
+            self.installation.kubelets.fail(name, exit_code=0)
+
+    def wait_for_step(self, run: str, step: str = "") -> list[str]:
+        """Wait until a step of a run runs, and return the names of its pods.
+
+        Args:
+            run: name of the run.
+            step: name of the step; "" = whatever runs.
+        """
 
         def is_it(pod: JsonObject) -> bool:
             metadata = pod["metadata"]
@@ -84,8 +94,7 @@ class Team:
                 if is_it(pod) and pod["status"].get("phase") == "Running"
             ]
 
-        for name in wait_until(running, f"a step of {run} to run"):
-            self.installation.kubelets.fail(name, exit_code=0)
+        return wait_until(running, f"a step of {run} to run")
 
     def placement(self, run: str) -> PipelinePlacement | None:
         """The plan of a run, if there is one."""

@@ -58,7 +58,7 @@ def stopped(team: Team) -> str:
     """A run that was preempted in its first of two steps, which has ended."""
     name = held(team, LASTING_SECONDS, 0.1)
     annotate(team, name, "admit")
-    wait_for_workflow(team, name, "Running")
+    team.wait_for_step(name)
     wait_for_phase(team, name, "Admitted")
     annotate(team, name, "preempt")
     wait_until(lambda: is_suspended(team, name), "it to stop")

@@ -14,7 +14,6 @@ from tests.controller.end_to_end.queues import (
     request,
     set_queue,
     wait_for_phase,
-    wait_for_workflow,
     wait_status,
 )
 from tests.controller.end_to_end.small_pipelines import chain, compiled, step
@@ -184,7 +183,7 @@ def test_a_run_of_lower_priority_stops_for_another_and_goes_on_where_it_was(team
     lower = compiled("low", lambda: _two_steps(f"{LASTING_SECONDS:g}s", priority=0))
     higher = compiled("high", lambda: _two_steps("1s", priority=10))
     low = team.submit(lower)
-    wait_for_workflow(team, low, "Running")
+    team.wait_for_step(low)
     high = team.submit(higher)
     wait_until(lambda: team.workflow(low)["spec"].get("suspend"), "the first to stop")
     wait_for_phase(team, low, "Waiting")
@@ -232,7 +231,7 @@ def test_a_run_begins_by_request_and_stops_by_request(team):
     annotate(team, name, "admit")
     released(team, name)
     wait_for_phase(team, name, "Admitted")
-    wait_for_workflow(team, name, "Running")
+    team.wait_for_step(name)
     annotate(team, name, "preempt")
     wait_until(lambda: team.workflow(name)["spec"].get("suspend"), "it to stop")
     wait_for_phase(team, name, "Waiting")
