@@ -61,9 +61,6 @@ _COMPRESSED_NODES = b"compressed "
 
 _ADVICE = "the planner reads it if it exists and features/workflow-templates is installed"
 
-_USED_METADATA = (b"workflow.labels", b"workflow.annotations")
-"""Beginnings of tags by which a spec uses metadata."""
-
 _METADATA = ("name", "generateName", "namespace", "uid", "labels", "annotations")
 
 
@@ -133,7 +130,7 @@ class WorkflowContent:
     def is_rewritten(self, since: RunContent) -> bool:
         """Return whether what the run is to do is described otherwise than in `since`.
 
-        Argo's own marks do not count, but labels and annotations do where the spec uses them.
+        Argo's own marks do not count, nor do labels and annotations: they decide nothing.
         """
         if not isinstance(since, WorkflowContent):
             return True
@@ -218,8 +215,6 @@ def document_of(workflow: WorkflowObject) -> bytes:
 
 def _description(document: bytes) -> bytes:
     """Return the part of a document that says what the run is to do."""
-    if any(each in document for each in _USED_METADATA):
-        return document
     return document[: document.rfind(b',"metadata":{')]
 
 
