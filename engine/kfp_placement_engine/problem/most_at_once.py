@@ -8,6 +8,7 @@ other, so together they take no more than all that is new; it may be somewhat mo
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
+from typing import NamedTuple
 
 _MOST_NODES = 8_000
 _MOST_MEMBERS = 20_000
@@ -119,6 +120,22 @@ def scope_of(before: Sequence[Sequence[int]], limits: Sequence[HeldNodes]) -> Sc
     return _Scopes(before, limits, order).scope(order, -1, None)
 
 
+class _Limit(NamedTuple):
+    """A limit that counts.
+
+    Attributes:
+        held: nodes and places as given.
+        holder_of: number of the holder of each of its nodes.
+        members: numbers of its nodes, as bits of one number.
+        within: holder of the limit around it that has all of its nodes; None = several have them.
+    """
+
+    held: HeldNodes
+    holder_of: dict[int, int]
+    members: int
+    within: int | None
+
+
 class _Scopes:
     def __init__(
         self, before: Sequence[Sequence[int]], limits: Sequence[HeldNodes], order: list[int]
@@ -131,10 +148,7 @@ class _Scopes:
             for each in before[node]:
                 bits |= self._behind[each] | 1 << each
             self._behind[node] = bits
-        self._limits: list[HeldNodes] = []
-        self._members: list[int] = []
-        self._holder: list[dict[int, int]] = []
-        self._within: list[int | None] = []
+        self._limits: list[_Limit] = []
         # The innermost limit around each node, by each limit from outside to inside.
         self._around: dict[int, list[int]] = {node: [-1] for node in order}
         self._blocks: dict[int, Block] = {}
@@ -144,12 +158,11 @@ class _Scopes:
             count += len(holder)
             around = {self._around[node][-1] for node in holder}
             if count <= _MOST_MEMBERS and len(around) == 1:
-                self._within.append(self._holder_of(holder, *around))
                 for node in holder:
                     self._around[node].append(len(self._limits))
-                self._limits.append(limit)
-                self._members.append(sum(1 << node for node in holder))
-                self._holder.append(holder)
+                members = sum(1 << node for node in holder)
+                within = self._holder_of(holder, *around)
+                self._limits.append(_Limit(limit, holder, members, within))
 
     def scope(self, nodes: Sequence[int], limit: int, holder: int | None) -> Scope:
         """Return the scope of nodes in a limit; -1 = in none.
@@ -162,7 +175,6 @@ class _Scopes:
         inner = {node: self._inner(node, limit, holder) for node in nodes}
         places: dict[int, int] = {}
         items: list[int | Block] = []
-        common: list[int] = []
         members: list[int] = []
         before: list[list[int]] = []
         for node in nodes:
@@ -171,13 +183,12 @@ class _Scopes:
             if key in places:
                 continue
             places[key] = len(items)
-            own = [node] if block < 0 else self._holder[block]
+            own = [node] if block < 0 else self._limits[block].holder_of
             items.append(node if block < 0 else self._block(block))
-            members.append(1 << node if block < 0 else self._members[block])
+            members.append(1 << node if block < 0 else self._limits[block].members)
             behind = -1
             for each in own:
                 behind &= self._behind[each]
-            common.append(behind)
             earlier = {each for node in own for each in self._before[node] if each in inner}
             keys = {each if inner[each] < 0 else -1 - inner[each] for each in earlier} - {key}
             at = (places[each] for each in keys if each in places)
@@ -192,20 +203,20 @@ class _Scopes:
         if at == len(around):
             return -1
         inner = around[at]
-        return inner if holder in (None, self._within[inner]) else -1
+        return inner if holder in (None, self._limits[inner].within) else -1
 
     def _holder_of(self, nodes: Iterable[int], limit: int) -> int | None:
         """Return the one holder of a limit that nodes are of; None = they are of several."""
-        holders = {-1} if limit < 0 else {self._holder[limit][node] for node in nodes}
+        holders = {-1} if limit < 0 else {self._limits[limit].holder_of[node] for node in nodes}
         return holders.pop() if len(holders) == 1 else None
 
     def _block(self, number: int) -> Block:
         if number not in self._blocks:
             limit = self._limits[number]
-            ordered = [sorted(each, key=self._rank.__getitem__) for each in limit.holders]
-            every = sorted(self._holder[number], key=self._rank.__getitem__)
+            ordered = [sorted(each, key=self._rank.__getitem__) for each in limit.held.holders]
+            every = sorted(limit.holder_of, key=self._rank.__getitem__)
             self._blocks[number] = Block(
-                limit.most,
+                limit.held.most,
                 tuple(self.scope(nodes, number, at) for at, nodes in enumerate(ordered)),
                 self.scope(every, number, None),
             )

@@ -9,7 +9,7 @@ it is given, except for the functions whose name says so (`add_to`, `subtract_fr
 they are for sums over many pods.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 Resources = Mapping[str, int]
 """Resource name -> amount in canonical units ("cpu" in milli-CPU, all else in whole units)."""
@@ -43,6 +43,14 @@ def add_to(total: Amounts, amounts: Resources) -> None:
     """Add the amounts to a sum."""
     for name, amount in amounts.items():
         total[name] = total.get(name, 0) + amount
+
+
+def total_of(parts: Iterable[Resources]) -> Amounts:
+    """Return the sum of amounts."""
+    total: Amounts = {}
+    for each in parts:
+        add_to(total, each)
+    return total
 
 
 def subtract_from(total: Amounts, amounts: Resources) -> None:

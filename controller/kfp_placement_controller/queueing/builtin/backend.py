@@ -15,7 +15,7 @@ from kfp_placement_controller.queueing.situation import DrainingRun, Situation
 from kfp_placement_engine.contract.run_queue import QueueBackend
 from kfp_placement_engine.model.demand import Demand
 from kfp_placement_engine.model.keys import QueueKey
-from kfp_placement_engine.units.resources import Resources, add_to
+from kfp_placement_engine.units.resources import Resources, add_to, total_of
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import Kind
 
@@ -40,9 +40,7 @@ class BuiltinBackend:
         draining = situation.draining.values()
         preemptors = {each.run.preempted_for for each in draining}
         preemptors |= {run.preempted_for for run in situation.waiting}
-        there: dict[str, int] = {}
-        for each in nodes:
-            add_to(there, each)
+        there = total_of(nodes)
         waiting = [
             _within_cluster(_as_waiting(run, situation, preemptors), there, rules)
             for run in own_runs
@@ -69,12 +67,14 @@ class BuiltinBackend:
 def _within_cluster(run: RunT, there: Resources, rules: Rules) -> RunT:
     """Return a run without what it could take at once if the cluster had more nodes."""
     demand = run.demand
+    if not demand.most:
+        return run
     there = {**there, **(rules.get(run.queue, NO_RULES).capacity or {})}
     most = {
         name: max(min(each, there.get(name, 0)), demand.peak.get(name, 0))
         for name, each in demand.most.items()
     }
-    return replace(run, demand=replace(demand, most=most)) if most else run
+    return replace(run, demand=replace(demand, most=most))
 
 
 def _as_waiting(run: RequestedRun, situation: Situation, preemptors: Collection[str]) -> WaitingRun:

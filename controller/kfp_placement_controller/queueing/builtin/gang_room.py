@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Self
 
 from kfp_placement_engine.model.demand import PodGroup
-from kfp_placement_engine.units.resources import Resources, add_to, with_pod
+from kfp_placement_engine.units.resources import Resources, total_of, with_pod
 
 _Amounts = tuple[int, ...]
 _Pods = tuple[tuple[_Amounts, int], ...]
@@ -23,9 +23,7 @@ def scarcest_first(rooms: Iterable[Resources], groups: Iterable[PodGroup]) -> li
         rooms: room of each node.
         groups: all gangs, those of waiting runs too.
     """
-    there: dict[str, int] = {}
-    for room in rooms:
-        add_to(there, room)
+    there = total_of(rooms)
     requested: Counter[str] = Counter()
     for group in groups:
         for name, amount in with_pod(group.requests).items():

@@ -23,6 +23,7 @@ from kfp_placement_engine.units.resources import (
     least,
     minus,
     subtract_from,
+    total_of,
     without_zeros,
 )
 
@@ -34,10 +35,7 @@ class _Cluster:
         self, nodes: Sequence[Resources], capacity: Resources, gangs: Sequence[PodGroup]
     ) -> None:
         rooms = [*nodes]
-        there: dict[str, int] = {}
-        for room in rooms:
-            add_to(there, room)
-        self._capacity = there
+        there = self._capacity = total_of(rooms)
         if capacity:
             # Nobody knows the nodes that a pool will add: what they bring is taken for one node,
             # and they have room for any number of pods.
